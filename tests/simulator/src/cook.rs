@@ -99,9 +99,7 @@ impl Roll {
                 "mail_address_name",
             ],
             Self::Appeals => &["row_id", "case_no", "pin", "year", "appeal_type", "change", "status", "agent_name"],
-            Self::Exempt => {
-                &["row_id", "pin", "year", "township_code", "owner_name", "owner_num", "class", "property_address", "property_city"]
-            }
+            Self::Exempt => &["pin", "year", "township_code", "owner_name", "owner_num", "class", "property_address", "property_city"],
             Self::Sales => &[
                 "row_id",
                 "pin",
@@ -288,7 +286,7 @@ fn rows(world: &World, roll: Roll) -> Vec<Value> {
             Roll::Appeals => {}
             // The exempt parcels, and one that is also assessed as commercial.
             Roll::Exempt if parcel.class == "EX" || parcel.pin == EXEMPT_AND_ASSESSED => rows.push(json!({
-                "row_id": row_id, "pin": parcel.published_pin(), "year": year.to_string(), "township_code": parcel.township.0, "owner_name": "PAT EXAMPLE",
+                "pin": parcel.published_pin(), "year": year.to_string(), "township_code": parcel.township.0, "owner_name": "PAT EXAMPLE",
                 "owner_num": "1", "class": parcel.class, "property_address": format!("{} N CARTER ST", 100 + number), "property_city": "CHICAGO",
             })),
             Roll::Exempt => {}

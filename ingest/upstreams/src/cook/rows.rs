@@ -31,7 +31,7 @@ const UNIVERSE_COLUMNS: &[&str] =
     &["row_id", "pin", "year", "class", "township_code", "township_name", "nbhd_code", "tax_code", "zip_code"];
 const ADDRESS_COLUMNS: &[&str] = &["row_id", "pin", "year", "prop_address_full", "prop_address_city_name", "prop_address_zipcode_1"];
 const APPEAL_COLUMNS: &[&str] = &["row_id", "pin", "year", "appeal_type", "change", "status"];
-const EXEMPT_COLUMNS: &[&str] = &["row_id", "pin", "year", "class"];
+const EXEMPT_COLUMNS: &[&str] = &["pin", "year", "class"];
 const SALE_COLUMNS: &[&str] = &[
     "row_id",
     "pin",
@@ -147,7 +147,7 @@ const OF_VALUES: &[Expected] = &[
 ];
 const OF_UNIVERSE: &[Expected] = &[IDENTITY[0], IDENTITY[1], ("year", |row| row.year.is_filled()), ("class", |row| row.class.is_filled())];
 const OF_ADDRESSES: &[Expected] = &[IDENTITY[0], IDENTITY[1], ("year", |row| row.year.is_filled())];
-const OF_EXEMPT: &[Expected] = OF_ADDRESSES;
+const OF_EXEMPT: &[Expected] = &[IDENTITY[1], ("year", |row| row.year.is_filled())];
 const OF_APPEALS: &[Expected] = &[IDENTITY[0], IDENTITY[1], ("year", |row| row.year.is_filled()), ("status", |row| row.status.is_filled())];
 const OF_SALES: &[Expected] =
     &[IDENTITY[0], IDENTITY[1], ("sale_date", |row| row.sale_date.is_filled()), ("sale_price", |row| row.sale_price.is_filled())];
@@ -209,11 +209,11 @@ pub(super) fn map(stream: &'static str, body: &str, page: &mut Page) -> Result<R
     let records = Records::of_array(stream, body)?.storing(StoredFields { requested: columns(stream), personal: &["prop_address_full"] });
     let mut rows = Rows::default();
     let (observations, rejects) = records.map(stream, expected, |row: &Row<'_>| {
-        rows.keys.push(vec![row.row_id.text().to_owned()]);
-        let number = short(&row.row_id);
+        let (identity, number) = identity(stream, row);
+        rows.keys.push(identity.iter().map(|field| field.text().to_owned()).collect());
         let refuse = |column: &str, problem: &str| (number.clone(), format!("{column} is {problem}"));
         if number.is_empty() {
-            return Err(refuse("row_id", "absent"));
+            return Err(refuse(if stream == EXEMPT { "pin" } else { "row_id" }, "absent"));
         }
         let pin = cook::published_pin(row.pin.text()).ok_or_else(|| refuse("pin", "absent or does not have 14 digits"))?;
         if stream == SALES_STREAM {
@@ -241,6 +241,14 @@ pub(super) fn map(stream: &'static str, body: &str, page: &mut Page) -> Result<R
     page.observations.extend(observations);
     page.rejects.extend(rejects);
     Ok(rows)
+}
+
+/// The columns by which a dataset is paged, and the name of a row in messages. The table of exempt parcels has no `row_id`.
+fn identity<'r, 'a>(stream: &str, row: &'r Row<'a>) -> (Vec<&'r Field<'a>>, String) {
+    match stream {
+        EXEMPT => (vec![&row.pin, &row.year], short(&row.pin)),
+        _ => (vec![&row.row_id], short(&row.row_id)),
+    }
 }
 
 fn parcel(stream: &str, row: &Row<'_>, pin: String, year: i64) -> ParcelFact {

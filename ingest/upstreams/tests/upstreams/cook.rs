@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use schemas::position::UpstreamCursor;
 use serde_json::{Value, json};
 use upstreams::{UpstreamError, Window};
 
@@ -9,7 +10,7 @@ use crate::common::*;
 
 fixture_tests!("cook");
 
-/// Proves what is requested of each dataset: the years, the first township, pages by `row_id`, and nothing about persons.
+/// Proves what is requested of each dataset: the years, the first township, pages by `row_id` or by PIN and year, and nothing about persons.
 #[test]
 fn requests() {
     for (stream, parts) in [
@@ -20,7 +21,10 @@ fn requests() {
         ("cook.sales", &["/resource/wvhk-k5uv.json", "sale_date%20%3E%3D%20%272021-01-01T00%3A00%3A00%27%20AND%20township_code"]),
         ("cook.universe", &["/resource/pabr-t5kh.json", "$where=year%20%3E%3D%20%272025%27&", "$limit=5000"]),
         ("cook.appeals", &["/resource/y282-6ig3.json", "$where=year%20%3E%3D%20%272023%27&"]),
-        ("cook.exempt", &["/resource/vgzx-68gb.json", "$where=year%20%3E%3D%20%272025%27&", "$order=row_id"]),
+        (
+            "cook.exempt",
+            &["/resource/vgzx-68gb.json", "$where=year%20%3E%3D%20%272025%27&", "$select=pin%2Cyear%2Cclass&", "$order=pin%2Cyear&"],
+        ),
         ("cook.permits", &["/resource/6yjf-dfxs.json", "$where=date_issued%20%3E%3D%20%272021-01-01T00%3A00%3A00%27&", "$order=row_id"]),
         ("cook.addresses", &["/resource/3723-97qp.json", "$where=year%20%3E%3D%20%272025%27&"]),
     ] {
@@ -58,6 +62,33 @@ fn permits() {
         let raw = String::from_utf8(reject.raw).unwrap();
         assert!(!raw.contains("MAIN ST") && !raw.contains("PAT"), "{raw}");
     }
+}
+
+/// Proves that the table of exempt parcels, whose rows have no `row_id`, is read in pages by PIN and year, each row once; and that a run which an earlier version
+/// interrupted begins again.
+#[test]
+fn exempt_parcels_are_paged_by_pin_and_year() {
+    const EXEMPT: &str = "cook.exempt";
+    let rows: Vec<Value> = (0..6_000).map(|at| json!({"pin": format!("16{:012}", at / 2), "year": 2025 + at % 2, "class": "EX"})).collect();
+    let (mut cursor, mut paths, mut keys) = (Some(start(EXEMPT, &window())), Vec::new(), BTreeMap::<String, usize>::new());
+    while let Some(at) = cursor {
+        paths.push(path(EXEMPT, &at));
+        let place: Value = serde_json::from_str(&at.0).unwrap();
+        let after = |column: usize| place["after"][column].as_str().unwrap_or_default().to_owned();
+        let is_after = |row: &&Value| (row["pin"].as_str().unwrap().to_owned(), row["year"].to_string()) > (after(0), after(1));
+        let page: Vec<&Value> = rows.iter().filter(is_after).take(5_000).collect();
+        let page = map_at(EXEMPT, &at, &ok(serde_json::to_vec(&page).unwrap())).unwrap();
+        assert!(page.rejects.is_empty(), "{:?}", page.rejects.len());
+        for observation in page.observations {
+            *keys.entry(observation.key).or_default() += 1;
+        }
+        cursor = page.next;
+    }
+    assert_eq!((paths.len(), keys.len()), (2, 6_000));
+    assert!(keys.values().all(|times| *times == 1) && keys.contains_key("cook.exempt/160000000000002025"));
+    assert!(paths[1].contains("pin%20%3E%20%2716000000002499%27%29%20OR%20%28pin%20%3D%20"), "{}", paths[1]);
+    let earlier = UpstreamCursor(r#"{"year":2026,"township":0,"after":["160121600100002026"]}"#.into());
+    assert!(!path(EXEMPT, &earlier).contains("160121600100002026"));
 }
 
 /// A row of values: its number within the township, and the neighbourhood.
