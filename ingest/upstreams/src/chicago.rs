@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::cook::permits::{description, facts, key_part, pins, warn_of_pins};
 use crate::json::{Field, Records};
-use crate::rolls::{dollars, short};
+use crate::rolls::{dollars, short, street};
 use crate::socrata::{self, KeyColumn, Keyset};
 use crate::stored_fields::StoredFields;
 use crate::{Answer, Manifest, Page, Request, Settings, Stream, Upstream, UpstreamError, Window, json, text};
@@ -159,7 +159,7 @@ const EXPECTED: &[Expected] = &[
 
 fn permit(stream: &str, number: String, row: &Row<'_>, today: Date) -> PermitFact {
     // The name of the street already has its suffix.
-    let address = [&row.street_number, &row.street_direction, &row.street_name].map(short);
+    let address = street(&[&row.street_number, &row.street_direction, &row.street_name]);
     PermitFact {
         stream: stream.to_owned(),
         local_number: number.clone(),
@@ -170,7 +170,7 @@ fn permit(stream: &str, number: String, row: &Row<'_>, today: Date) -> PermitFac
         permit_type: short(&row.permit_type),
         amount: dollars(&row.reported_cost),
         description: description(&row.work_description),
-        address: address.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" "),
+        address,
         municipality: "CITY OF CHICAGO".to_owned(),
         ..PermitFact::default()
     }

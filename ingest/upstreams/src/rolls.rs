@@ -3,6 +3,7 @@
 use schemas::facts::FactData;
 use schemas::facts::parcels::{self, ParcelFact};
 use schemas::facts::sales::{self, SaleFact};
+use texts::owner_names::without_recipient;
 
 use crate::json::Field;
 use crate::{Observation, text};
@@ -13,6 +14,12 @@ const TEXT_CHARS_MAX: usize = 200;
 /// The beginning of a text.
 pub(crate) fn short(field: &Field<'_>) -> String {
     text::cut(field.clean(), TEXT_CHARS_MAX)
+}
+
+/// The line of an address with the street, without the name of who receives the mail there.
+pub(crate) fn street(parts: &[&Field<'_>]) -> String {
+    let parts: Vec<String> = parts.iter().map(|part| short(part)).filter(|part| !part.is_empty()).collect();
+    without_recipient(&parts.join(" "))
 }
 
 /// A code as a part of a key, without the point of a program that read it as a number: `77.0`.

@@ -1,6 +1,4 @@
-//! Parcels of Allegheny County, Pennsylvania: their numbers (PINs), the block-lots of its courts, and names as records show them.
-
-use crate::company_forms::{self, compared_words};
+//! Parcels of Allegheny County, Pennsylvania: their numbers (PINs), and the block-lots of its courts.
 
 /// The county as answers name it.
 pub const COUNTY: &str = "allegheny-pa";
@@ -8,53 +6,6 @@ pub const COUNTY: &str = "allegheny-pa";
 pub const PIN_CHARS: usize = 16;
 /// The longest part of a block-lot that a PIN has room for: map, lot, and what follows the lot.
 const PARTS_CHARS_MAX: [usize; 3] = [4, 5, 6];
-/// The legal forms of companies of the country. Those of others can be the last name of a person.
-const LEGAL_FORMS: [&str; 10] = ["CO", "CORP", "INC", "LLC", "LLLP", "LLP", "LP", "LTD", "PC", "PLLC"];
-/// Words of the names of organisations without a legal form. Words that are also names of persons, and trusts, which can have the name of a person, are not
-/// among them.
-const ORGANISATION_WORDS: [&str; 40] = [
-    "ALLEGHENY",
-    "ASSOCIATES",
-    "ASSOCIATION",
-    "ASSN",
-    "AUTHORITY",
-    "BANK",
-    "BOROUGH",
-    "BUREAU",
-    "CAPITAL",
-    "CITY",
-    "COLLEGE",
-    "COMMONWEALTH",
-    "COUNTY",
-    "DEPARTMENT",
-    "DEPT",
-    "DISTRICT",
-    "ENTERPRISES",
-    "EQUITIES",
-    "FOUNDATION",
-    "FUND",
-    "FUNDING",
-    "GROUP",
-    "HOLDINGS",
-    "HOUSING",
-    "INVESTMENTS",
-    "INVESTORS",
-    "MANAGEMENT",
-    "MORTGAGE",
-    "MUNICIPALITY",
-    "PARTNERS",
-    "PENNSYLVANIA",
-    "PITTSBURGH",
-    "PROPERTIES",
-    "REALTY",
-    "RECEIVABLES",
-    "SCHOOL",
-    "SERVICES",
-    "SOCIETY",
-    "TOWNSHIP",
-    "UNIVERSITY",
-];
-
 /// Reads a PIN as people write it: 16 characters, or with dashes (`0028-F-00194-0000-00`).
 ///
 /// # Errors
@@ -143,32 +94,6 @@ pub fn pins_of_block_lot(text: &str) -> Vec<String> {
         }
     }
     pins
-}
-
-/// Whether a name is certainly that of an organisation: it has a legal form or a word that only organisations have.
-#[must_use]
-pub fn is_organisation(name: &str) -> bool {
-    // A name that is too long to be compared is none of a person.
-    let Some(mut words) = compared_words(name) else { return !name.trim().is_empty() };
-    // Who receives mail for another is named after the other.
-    if name.to_uppercase().contains("C/O") {
-        return false;
-    }
-    let is_organisation = words.iter().any(|word| ORGANISATION_WORDS.contains(&word.as_str()));
-    let has_form = company_forms::remove(&mut words).iter().any(|form| LEGAL_FORMS.contains(&form.abbreviation()));
-    is_organisation || (has_form && !words.is_empty())
-}
-
-/// A name as records show it: that of an organisation in full, and of any other, which can be a natural person, the initials: `J. S.`.
-#[must_use]
-pub fn shown_name(name: &str) -> String {
-    let name = name.split_whitespace().collect::<Vec<_>>().join(" ");
-    if is_organisation(&name) {
-        return name;
-    }
-    let words = name.split(|letter: char| !letter.is_alphanumeric());
-    let initials = words.filter_map(|word| word.chars().next()).take(5).map(|letter| format!("{}.", letter.to_uppercase()));
-    initials.collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]
@@ -269,26 +194,6 @@ mod tests {
             assert!(pins.iter().all(|pin| parse_pin(pin).as_deref() == Ok(pin.as_str())), "{pins:?}");
             assert_eq!(pins.iter().collect::<BTreeSet<_>>().len(), pins.len());
             assert!(!pins.is_empty() && pins.len() <= 6, "{tail}: {pins:?}");
-        }
-    }
-
-    /// Proves that only names that are certainly of organisations are shown in full.
-    #[test]
-    fn names() {
-        for (name, shown) in [
-            ("MTAG SERVICES LLC", "MTAG SERVICES LLC"),
-            ("First  National Bank", "First National Bank"),
-            ("JORDAN TAX SERVICE INC", "JORDAN TAX SERVICE INC"),
-            ("SMITH JOHN A & JANE", "S. J. A. J."),
-            ("O'Neil, Pat", "O. N. P."),
-            ("CHURCH MARY", "C. M."),
-            ("LY NGUYEN SA", "L. N. S."),
-            ("SMITH JOHN C/O FIRST NATIONAL BANK", "S. J. C. O. F."),
-            ("SMITH JOHN FAMILY TRUST", "S. J. F. T."),
-            ("PAT EXAMPLE", "P. E."),
-            ("", ""),
-        ] {
-            assert_eq!(shown_name(name), shown, "{name}");
         }
     }
 }

@@ -14,6 +14,7 @@ pub mod dollars;
 pub mod folding;
 pub mod masked_text;
 pub mod numbers;
+pub mod owner_names;
 pub mod phrases;
 pub mod plain_words;
 pub mod tickers;

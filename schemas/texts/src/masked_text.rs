@@ -65,11 +65,15 @@ fn masked(text: &str, usual: &HashSet<String>) -> String {
     }
     // The words and whether they are hidden by themselves: one that is hidden next to another hides no third one.
     let words: Vec<(usize, bool)> = (0..parts.len()).filter(|at| parts[*at].is_word).map(|at| (at, parts[at].is_hidden)).collect();
+    let mut is_name_of_person = false;
     for (place, (at, _)) in words.iter().enumerate() {
         let before = place.checked_sub(1).and_then(|place| words.get(place));
         let is_next_to_name = [before, words.get(place + 1)].into_iter().flatten().any(|(_, is_hidden)| *is_hidden);
-        let is_after_person = before.is_some_and(|(before, _)| is_one_of(&PERSONS, parts[*before].text));
-        if (is_next_to_name || is_after_person) && is_one_of(&NAMES_TOO, parts[*at].text) {
+        // A name of several usual words after a word for a person is hidden as a whole, up to the next sign: `OWNER WOOD HALL`.
+        let is_same_name = is_name_of_person && parts.get(at - 1).is_some_and(|between| between.text.trim().is_empty());
+        is_name_of_person = is_same_name || before.is_some_and(|(before, _)| is_one_of(&PERSONS, parts[*before].text));
+        is_name_of_person &= is_one_of(&NAMES_TOO, parts[*at].text);
+        if is_name_of_person || (is_next_to_name && is_one_of(&NAMES_TOO, parts[*at].text)) {
             parts[*at].is_hidden = true;
         }
     }
@@ -153,6 +157,10 @@ mod tests {
             ("NGUYEN, THI; GARAGE", "N., T.; GARAGE"),
             ("HOMEOWNER PATRICIA WOOD, WOOD DECK", "HOMEOWNER P. W., WOOD DECK"),
             ("OWNER HALL", "OWNER H."),
+            ("OWNER WOOD HALL, WALL REPAIR", "OWNER W. H., WALL REPAIR"),
+            ("TENANT: WEST STONE GREEN - NEW ROOF", "TENANT: W. S. G. - NEW ROOF"),
+            ("JOHN NORTH GARAGE", "J. N. GARAGE"),
+            ("R\u{c9}MY DAY, LOUISE CRANE", "R. D., L. C."),
             ("Zo\u{eb} basement", "Z. basement"),
         ] {
             assert_eq!(masked_work(text), expected);

@@ -4,9 +4,10 @@ use jiff::civil::Date;
 use schemas::facts::FactData;
 use schemas::facts::liens::LienFact;
 use serde::Deserialize;
-use texts::allegheny::{parse_pin, shown_name};
+use texts::allegheny::parse_pin;
 use texts::dollars::Dollars;
 use texts::masked_text::masked_entry;
+use texts::owner_names::shown_name;
 
 use crate::json::{Field, Records};
 use crate::rolls::short;

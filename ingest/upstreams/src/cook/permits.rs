@@ -13,7 +13,7 @@ use texts::cook::{PIN_DIGITS, published_pin};
 use texts::masked_text::masked_work;
 
 use crate::json::{Field, Records};
-use crate::rolls::{dollars, short};
+use crate::rolls::{dollars, short, street};
 use crate::stored_fields::StoredFields;
 use crate::{Observation, Page, UpstreamError, text};
 
@@ -234,8 +234,8 @@ fn permit(stream: &str, row: &Row<'_>, today: Date) -> PermitFact {
     };
     let number = short(&row.permit_number);
     let number = if number.is_empty() { hash(&fact) } else { number };
-    // The hash is that of the text with names, as it was before they were masked, so that keys stay.
-    PermitFact { number, description: masked_work(&fact.description), ..fact }
+    // The hash is that of the texts with names, as it was before they were masked, so that keys stay.
+    PermitFact { number, description: masked_work(&fact.description), address: street(&[&row.property_address]), ..fact }
 }
 
 /// What stands for the number of a permit that has none: its local number, or the hash of what does not change while it is worked on.

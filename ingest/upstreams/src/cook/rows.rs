@@ -8,7 +8,7 @@ use texts::cook;
 
 use super::{ADDRESSES, APPEALS, EXEMPT, SALES_STREAM, UNIVERSE};
 use crate::json::{Field, Records};
-use crate::rolls::{code, dollars, short};
+use crate::rolls::{code, dollars, short, street};
 use crate::stored_fields::{StoredFields, postal_code};
 use crate::{Observation, Page, UpstreamError, text};
 
@@ -256,7 +256,7 @@ fn parcel(stream: &str, row: &Row<'_>, pin: String, year: i64) -> ParcelFact {
     match stream {
         ADDRESSES => ParcelFact {
             kind: parcels::ADDRESS.to_owned(),
-            street: short(&row.prop_address_full),
+            street: street(&[&row.prop_address_full]),
             city: short(&row.prop_address_city_name),
             zip: postal_code(&short(&row.prop_address_zipcode_1), false),
             ..fact

@@ -19,6 +19,7 @@ mod hacker_news;
 mod nhtsa;
 mod nih_reporter;
 mod openfda;
+mod parcel_names;
 mod sam_exclusions;
 mod samples;
 mod shopify;

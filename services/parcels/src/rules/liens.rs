@@ -12,6 +12,7 @@ use schemas::facts::liens::LienFact;
 use serde::{Deserialize, Serialize};
 use texts::allegheny::{COUNTY, pins_of_block_lot};
 use texts::masked_text::masked_entry;
+use texts::owner_names::shown_name;
 
 use super::roll::Roll;
 use super::state::{ParcelsRules, roll_key};
@@ -123,9 +124,10 @@ impl Seen {
     fn of(state: &mut State<'_, ParcelsRules>, key: &str) -> Result<Self, Undecided> {
         let mut seen: Self = state.source(&seen_key(key))?.unwrap_or_default();
         let entries = [&mut seen.satisfied, &mut seen.struck, &mut seen.part];
-        for entry in entries.into_iter().chain(seen.waiting.as_mut().map(|fact| &mut fact.last_entry)) {
+        for entry in entries {
             *entry = masked_entry(entry);
         }
+        seen.waiting = seen.waiting.map(|fact| without_names(&fact));
         Ok(seen)
     }
 
@@ -200,10 +202,14 @@ pub(super) fn waiting_key(pin: &str) -> String {
     format!("waiting/{pin}")
 }
 
+/// A lien without names of persons, which facts that were recorded earlier can have.
+fn without_names(fact: &LienFact) -> LienFact {
+    LienFact { last_entry: masked_entry(&fact.last_entry), assignee: shown_name(&fact.assignee), ..fact.clone() }
+}
+
 /// Decides the record of a lien.
 pub(super) fn decide(state: &mut State<'_, ParcelsRules>, key: &str, fact: &LienFact) -> Result<(), Undecided> {
-    // Facts that were recorded earlier can have names.
-    let fact = &LienFact { last_entry: masked_entry(&fact.last_entry), ..fact.clone() };
+    let fact = &without_names(fact);
     let mut seen = Seen::of(state, key)?;
     seen.take(&fact.last_entry);
     if fact.pin.is_empty() {
@@ -361,6 +367,16 @@ mod tests {
         let lien = record.lien.unwrap();
         assert_eq!((lien.status.as_str(), lien.last_entry.as_str()), (SATISFIED, "Notice to S."));
         assert_eq!(lien.why, "the earlier entry \"Satisfaction, J. K.\", which \"Notice to S.\" hides");
+    }
+
+    /// Proves that the record of a fact with the name of a person who bought the lien has the initials, and that of a company the whole name.
+    #[test]
+    fn assignees_name_no_person() {
+        let of = |assignee: &str| {
+            let fact = LienFact { assignee: assignee.into(), ..lien("School District Tax Lien", "Tax Lien") };
+            folded(vec![fact]).lien.unwrap().assignee
+        };
+        assert_eq!((of("PNC BANK ATTN: JOHN SMITH"), of("MTAG SERVICES, LLC")), ("P. B. A. J. S.".into(), "MTAG SERVICES, LLC".into()));
     }
 
     /// Proves that an entry which decides is remembered when a later one hides it, and that what it decided is said.

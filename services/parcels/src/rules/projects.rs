@@ -10,6 +10,7 @@ use crate::record::permit::{Median, medians_name, permit_id};
 use schemas::facts::permits::PermitFact;
 use texts::cook;
 use texts::masked_text::masked_work;
+use texts::owner_names::without_recipient;
 
 use super::permits::{CITY, number};
 use super::roll::Roll;
@@ -29,7 +30,7 @@ fn record(roll: &Roll, pin: &str, number: &str) -> Option<Parcel> {
     let text = |text: fn(&PermitFact) -> &String| facts.values().map(text).find(|text| !text.is_empty()).cloned().unwrap_or_default();
     let published = || cook::township_code(&text(|fact| &fact.township)).unwrap_or_default().to_owned();
     let township_code = roll.area().map_or_else(published, |area| area.township);
-    let address = text(|fact| &fact.address);
+    let address = without_recipient(&text(|fact| &fact.address));
     let class = roll.class().unwrap_or_default().to_owned();
     let is_of_city = permit.streams.iter().all(|stream| stream.starts_with(CITY));
     let url = match is_of_city {

@@ -8,6 +8,7 @@ use schemas::facts::parcels::ParcelFact;
 use schemas::facts::sales::SaleFact;
 use serde::{Deserialize, Serialize};
 use texts::cook;
+use texts::owner_names::without_recipient;
 
 use super::permits::{Permits, drop_earliest};
 use super::ratio::{self, SALES_MIN, Stats};
@@ -235,7 +236,9 @@ impl Roll {
     /// Takes the address of a year.
     pub(super) fn locate(&mut self, fact: &ParcelFact) {
         let place = [fact.city.as_str(), fact.zip.as_str()].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ");
-        let address = [fact.street.as_str(), &place].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ");
+        // Facts that were recorded earlier can have who receives the mail.
+        let street = without_recipient(&fact.street);
+        let address = [street.as_str(), &place].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ");
         if fact.year >= self.address.0 {
             self.address = (fact.year, address);
         }

@@ -1,0 +1,406 @@
+//! Names of owners and of those who bought a lien, as records show them: that of an organisation in full, and of any other, which can be a natural person, the
+//! initials.
+//!
+//! A text can have several names: of who receives the mail (`C/O`), of a trustee, of a second owner. It is shown in full only if each of them is certainly that of
+//! an organisation.
+
+use crate::company_forms::{self, compared_words};
+
+/// The legal forms of companies of the country. Those of others can be the last name of a person.
+const LEGAL_FORMS: &[&str] = &["CO", "CORP", "INC", "LLC", "LLLP", "LLP", "LP", "LTD", "PC", "PLLC"];
+/// Words of the names of organisations without a legal form. Words that are also names of persons, and trusts, which can have the name of a person, are not
+/// among them.
+const ORGANISATION_WORDS: &[&str] = &[
+    "ACQUISITIONS",
+    "AGENCY",
+    "ALLEGHENY",
+    "ALLIANCE",
+    "ARCHDIOCESE",
+    "ASSN",
+    "ASSOCIATES",
+    "ASSOCIATION",
+    "AUTHORITY",
+    "BANK",
+    "BAPTIST",
+    "BOROUGH",
+    "BUREAU",
+    "CAPITAL",
+    "CATHEDRAL",
+    "CATHOLIC",
+    "CEMETERY",
+    "CHARITIES",
+    "CITY",
+    "COLLEGE",
+    "COMMISSION",
+    "COMMITTEE",
+    "COMMONWEALTH",
+    "CONDOMINIUM",
+    "CONGREGATION",
+    "CONSERVANCY",
+    "COOPERATIVE",
+    "COUNCIL",
+    "COUNTY",
+    "DEPARTMENT",
+    "DEPT",
+    "DEVELOPMENT",
+    "DIOCESE",
+    "DISTRICT",
+    "ENTERPRISES",
+    "EPISCOPAL",
+    "EQUITIES",
+    "EVANGELICAL",
+    "FEDERATION",
+    "FELLOWSHIP",
+    "FINANCIAL",
+    "FOUNDATION",
+    "FUND",
+    "FUNDING",
+    "GROUP",
+    "HOLDINGS",
+    "HOMEOWNERS",
+    "HOSPITAL",
+    "HOUSING",
+    "HUD",
+    "INDUSTRIES",
+    "INSTITUTE",
+    "INSURANCE",
+    "INTERNATIONAL",
+    "INVESTMENTS",
+    "INVESTORS",
+    "LENDING",
+    "LIBRARY",
+    "LUTHERAN",
+    "MANAGEMENT",
+    "METHODIST",
+    "MINISTRIES",
+    "MORTGAGE",
+    "MOSQUE",
+    "MUNICIPALITY",
+    "MUSEUM",
+    "NATIONAL",
+    "ORTHODOX",
+    "PARTNERS",
+    "PENNDOT",
+    "PENNSYLVANIA",
+    "PITTSBURGH",
+    "PRESBYTERIAN",
+    "PROPERTIES",
+    "RAILROAD",
+    "RAILWAY",
+    "REALTY",
+    "RECEIVABLES",
+    "REDEVELOPMENT",
+    "SAVINGS",
+    "SCHOOL",
+    "SEMINARY",
+    "SERVICES",
+    "SERVICING",
+    "SOCIETY",
+    "SOLUTIONS",
+    "SYNAGOGUE",
+    "SYSTEMS",
+    "TABERNACLE",
+    "TECHNOLOGIES",
+    "TOWNSHIP",
+    "TRANSIT",
+    "TURNPIKE",
+    "UNITED",
+    "UNIVERSITY",
+    "UPMC",
+    "VENTURES",
+    "VETERANS",
+    "YMCA",
+    "YWCA",
+];
+/// What the name of a church begins with, or `CHURCH OF`: `CHURCH` elsewhere can be the name of a person.
+const CHURCH_FIRST_WORDS: &[&str] = &["AFRICAN", "CHRISTIAN", "FIRST", "HOLY", "OUR", "REFORMED", "SAINT", "SECOND", "ST"];
+/// A name with one of these words is that of a person, whatever else is in it.
+const PERSON_WORDS: &[&str] = &["DECEASED", "ETUX", "ETVIR", "EXECUTOR", "EXECUTRIX", "HEIRS", "HUSBAND", "WIDOW", "WIFE"];
+/// Words between two names of which each can be that of a person, without signs.
+const BETWEEN: &[&str] =
+    &["AKA", "ATTENTION", "ATTN", "CUST", "CUSTODIAN", "DBA", "FBO", "FKA", "NKA", "NOMINEE", "TDBA", "TRUSTEE", "TRUSTEES", "TTEE"];
+/// What comes before the name of who receives the mail.
+const CARE_OF: &str = "C/O";
+/// The initials that are shown of a name.
+const INITIALS_MAX: usize = 5;
+
+/// The words of a name.
+type Name = Vec<String>;
+
+/// The names in a text. Those of a group are joined by a comma or by "and"; groups are apart from each other.
+fn names(text: &str) -> Vec<Vec<Name>> {
+    let mut spaced = String::with_capacity(text.len());
+    for letter in text.to_uppercase().chars() {
+        match letter {
+            ',' | '&' | '+' | '(' | ')' => spaced.push_str(" & "),
+            ';' | '|' | '%' | ':' => spaced.push_str(" ; "),
+            letter => spaced.push(letter),
+        }
+    }
+    let spaced = tight_slashes(&spaced);
+    let (mut groups, mut group, mut name) = (Vec::new(), Vec::new(), Name::new());
+    for word in spaced.split_whitespace() {
+        let letters = letters(word);
+        let recipient = word.strip_prefix(CARE_OF);
+        let is_care_of = letters == "OF" && name.last().is_some_and(|last| last == "CARE");
+        if is_care_of {
+            name.pop();
+        }
+        if recipient.is_some() || is_care_of || word == ";" || BETWEEN.contains(&letters.as_str()) {
+            group.push(std::mem::take(&mut name));
+            groups.push(std::mem::take(&mut group));
+            name.extend(recipient.filter(|rest| !rest.is_empty()).map(str::to_owned));
+        } else if word == "&" || letters == "AND" {
+            group.push(std::mem::take(&mut name));
+        } else {
+            for (at, part) in word.split('/').enumerate() {
+                if at > 0 {
+                    group.push(std::mem::take(&mut name));
+                }
+                name.extend((!part.is_empty()).then(|| part.to_owned()));
+            }
+        }
+    }
+    group.push(name);
+    groups.push(group);
+    groups
+}
+
+/// A text without blanks around slashes, so that `C / O` is one word.
+fn tight_slashes(text: &str) -> String {
+    text.replace('\\', "/").replace(" /", "/").replace("/ ", "/")
+}
+
+fn letters(word: &str) -> String {
+    word.chars().filter(|letter| letter.is_alphanumeric()).collect()
+}
+
+/// The names of a group that have words. A legal form alone belongs to the name before: `SERVICES, LLC`.
+fn joined(group: Vec<Name>) -> Vec<Name> {
+    let mut joined: Vec<Name> = Vec::new();
+    for name in group.into_iter().filter(|name| name.iter().any(|word| !letters(word).is_empty())) {
+        match joined.last_mut().filter(|_| is_form(&name)) {
+            Some(before) => before.extend(name),
+            None => joined.push(name),
+        }
+    }
+    joined
+}
+
+/// Whether words are a legal form and nothing else.
+fn is_form(name: &[String]) -> bool {
+    // A word remains when forms are removed, so one is put before them.
+    let Some(mut words) = compared_words(&format!("NAME {}", name.join(" "))) else { return false };
+    company_forms::remove(&mut words);
+    matches!(words.get(1..), Some([])) || words.get(1..).is_some_and(|rest| rest.concat() == "NA")
+}
+
+/// Whether a name is certainly that of one organisation: it has a legal form or a word that only organisations have.
+fn is_one_organisation(name: &[String]) -> bool {
+    let Some(mut words) = compared_words(&name.join(" ")) else { return false };
+    let has = |wanted: &[&str]| words.iter().any(|word| wanted.contains(&word.as_str()));
+    if has(PERSON_WORDS) {
+        return false;
+    }
+    let begins_as_church = words.first().is_some_and(|first| CHURCH_FIRST_WORDS.contains(&first.as_str()));
+    let is_church = words.windows(2).any(|pair| pair == ["CHURCH", "OF"]) || (begins_as_church && has(&["CHURCH"]));
+    let has_word = is_church || has(ORGANISATION_WORDS);
+    has_word || (has_legal_form(&mut words) && !words.is_empty())
+}
+
+/// Removes the legal forms of a name, and says whether one of them is of the country.
+fn has_legal_form(words: &mut Vec<String>) -> bool {
+    company_forms::remove(words).iter().any(|form| LEGAL_FORMS.contains(&form.abbreviation()))
+}
+
+/// Whether names that are joined are those of organisations, or of one that is named after several: `BARNES & NOBLE COLLEGE`, `SMITH, JONES & BAKER LLC`.
+fn are_organisations(group: &[Name]) -> bool {
+    if let [only] = group {
+        return is_one_organisation(only);
+    }
+    let others: Vec<&Name> = group.iter().filter(|name| !is_one_organisation(name)).collect();
+    let is_firm = group
+        .last()
+        .and_then(|last| compared_words(&last.join(" ")))
+        .is_some_and(|mut words| has_legal_form(&mut words) && words.len() == 1);
+    others.iter().all(|name| name.len() == 1) && (is_firm || (others.len() <= 1 && others.len() < group.len()))
+}
+
+/// Whether every name in a text is certainly that of an organisation.
+#[must_use]
+pub fn is_organisation(text: &str) -> bool {
+    let groups: Vec<Vec<Name>> = names(text).into_iter().map(joined).filter(|group| !group.is_empty()).collect();
+    !groups.is_empty() && groups.iter().all(|group| are_organisations(group))
+}
+
+/// A name as records show it: that of an organisation in full, and of any other, which can be a natural person, the initials: `J. S.`.
+#[must_use]
+pub fn shown_name(name: &str) -> String {
+    let name = name.split_whitespace().collect::<Vec<_>>().join(" ");
+    if is_organisation(&name) {
+        return name;
+    }
+    let words = name.split(|letter: char| !letter.is_alphanumeric());
+    let initials = words.filter_map(|word| word.chars().next()).take(INITIALS_MAX).map(|letter| format!("{}.", letter.to_uppercase()));
+    initials.collect::<Vec<_>>().join(" ")
+}
+
+/// The line of an address without the name of who receives the mail there: `C/O PAT EXAMPLE 12 MAIN ST` is `12 MAIN ST`.
+#[must_use]
+pub fn without_recipient(line: &str) -> String {
+    let spaced = tight_slashes(line);
+    let words: Vec<&str> = spaced.split_whitespace().collect();
+    let is_recipient = |at: usize| {
+        let upper = |at: usize| words.get(at).map(|word| word.to_uppercase()).unwrap_or_default();
+        let word = upper(at);
+        let is_care_of = letters(&word) == "CARE" && letters(&upper(at + 1)) == "OF";
+        word.starts_with(CARE_OF) || word.starts_with('%') || is_care_of || ["ATTN", "ATTENTION"].contains(&letters(&word).as_str())
+    };
+    let Some(at) = (0..words.len()).find(|at| is_recipient(*at)) else { return line.to_owned() };
+    let (before, after) = words.split_at(at);
+    let street = match before.iter().any(|word| has_digit(word)) {
+        true => before.join(" "),
+        false => after.iter().copied().skip_while(|word| !has_digit(word)).collect::<Vec<_>>().join(" "),
+    };
+    street.trim_end_matches([',', ';', '-', ' ']).to_owned()
+}
+
+fn has_digit(word: &str) -> bool {
+    word.bytes().any(|byte| byte.is_ascii_digit())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GIVEN: [&str; 7] = ["JOHN", "Mary Ann", "Jos\u{e9}", "Zo\u{eb}", "THI", "Jean-Luc", "patricia"];
+    const FAMILY: [&str; 9] =
+        ["SMITH", "O'Neil", "O\u{2019}BRIEN", "Smith-Jones", "DE LA CRUZ", "Pe\u{f1}a", "Nguy\u{1ec5}n", "Church", "kowalski"];
+    /// Texts with the name of a person: `{G}` is the given name, and `{F}` that of the family.
+    const TEXTS: [&str; 34] = [
+        "{F} {G}",
+        "{F}, {G}",
+        "{G} {F}",
+        "{G} {F} JR",
+        "{G} {F}, ESQ.",
+        "{F} {G} Q III & JANE",
+        "{F} {G} AND WIFE",
+        "{F} {G} ETUX PNC BANK",
+        "{F} {G} C/O PNC BANK",
+        "PNC BANK C/O {G} {F}",
+        "PNC BANK c / o {G} {F}",
+        "PNC BANK C/O{G} {F}",
+        "PNC BANK C\\O {G} {F}",
+        "PNC BANK CARE OF {G} {F}",
+        "PNC BANK % {G} {F}",
+        "PNC BANK ATTN: {G} {F}",
+        "MTAG SERVICES LLC, ATTN {G} {F}",
+        "{G} {F} DBA STEEL CITY PROPERTIES LLC",
+        "{G} {F} d/b/a Steel City Properties",
+        "STEEL CITY PROPERTIES LLC A/K/A {G} {F}",
+        "{G} {F} AND PNC BANK",
+        "{G} {F} & PNC BANK",
+        "{F}, {G} & PNC BANK",
+        "PNC BANK, {G} {F}",
+        "{G} {F}/PNC BANK",
+        "{G} {F}; CITY OF PITTSBURGH",
+        "CITY OF PITTSBURGH ({G} {F})",
+        "{F} {G} TRUSTEE",
+        "{G} {F} TRUSTEE, PNC BANK",
+        "PNC BANK TRUSTEE FOR {G} {F}",
+        "PNC BANK CUST FBO {G} {F}",
+        "{F} {G} FAMILY TRUST",
+        "{G} {F} REVOCABLE LIVING TRUST DATED 2019",
+        "ESTATE OF {G} {F}",
+    ];
+
+    /// Proves that no part of the name of a person is shown, in whatever order, spelling and company it stands, and that what is masked stays as it is.
+    #[test]
+    fn persons_are_masked() {
+        for (given, family, text) in
+            GIVEN.iter().flat_map(|given| FAMILY.iter().flat_map(move |family| TEXTS.iter().map(move |text| (given, family, text))))
+        {
+            let text = text.replace("{G}", given).replace("{F}", family);
+            for text in [text.clone(), text.to_uppercase(), text.to_lowercase()] {
+                let shown = shown_name(&text);
+                let words: Vec<&str> = shown.split(|letter: char| !letter.is_alphanumeric()).collect();
+                assert!(words.iter().all(|word| word.chars().count() <= 1), "{text}: {shown}");
+                assert_eq!(shown_name(&shown), shown, "{text}");
+            }
+        }
+    }
+
+    /// Proves that companies and institutions are shown in full, also next to each other and with a trustee or a recipient that is one.
+    #[test]
+    fn organisations_are_shown() {
+        for name in [
+            "MTAG SERVICES LLC",
+            "MTAG SERVICES, LLC",
+            "First National Bank",
+            "PNC Bank, N.A.",
+            "JORDAN TAX SERVICE INC",
+            "SMITH & JONES LLC",
+            "SMITH, JONES & BAKER LLC",
+            "BARNES & NOBLE COLLEGE BOOKSELLERS",
+            "SMITH & CO LLC",
+            "CAPITAL ASSET RESEARCH FUNDING LP",
+            "US BANK NATIONAL ASSOCIATION TRUSTEE",
+            "MTAG SERVICES LLC C/O FIRST NATIONAL BANK",
+            "URBAN REDEVELOPMENT AUTHORITY OF PITTSBURGH",
+            "CITY OF PITTSBURGH & SCHOOL DISTRICT",
+            "University of Pittsburgh",
+            "ST MARYS CHURCH",
+            "CHURCH OF GOD IN CHRIST",
+            "ROMAN CATHOLIC DIOCESE OF PITTSBURGH",
+            "CONGREGATION BETH SHALOM",
+            "UPMC",
+            "CHILDRENS HOSPITAL",
+            "UNITED STATES OF AMERICA",
+            "HABITAT FOR HUMANITY INC",
+            "Jos\u{e9}'s Taqueria, Inc.",
+        ] {
+            assert_eq!(shown_name(name), name);
+        }
+    }
+
+    /// Proves how names are shown that are not certainly those of organisations.
+    #[test]
+    fn initials() {
+        let long = "SMITH ".repeat(60);
+        for (name, shown) in [
+            ("First  National Bank", "First National Bank"),
+            ("SMITH JOHN A & JANE", "S. J. A. J."),
+            ("O'Neil, Pat", "O. N. P."),
+            ("CHURCH MARY", "C. M."),
+            ("LY NGUYEN SA", "L. N. S."),
+            ("SMITH JOHN C/O FIRST NATIONAL BANK", "S. J. C. O. F."),
+            ("SMITH JOHN FAMILY TRUST", "S. J. F. T."),
+            ("PAT EXAMPLE", "P. E."),
+            (long.as_str(), "S. S. S. S. S."),
+            ("LLC", "L."),
+            (" , ", ""),
+            ("", ""),
+        ] {
+            assert_eq!(shown_name(name), shown, "{name}");
+        }
+    }
+
+    /// Proves that the name of who receives the mail is removed from an address, wherever it stands, and that other addresses stay as they are.
+    #[test]
+    fn recipients_are_removed() {
+        for line in ["3343 FORBES AVE", "12  CARE ST", "5 OF CARE WAY", "100 N CARTER ST 1/2", ""] {
+            assert_eq!(without_recipient(line), line);
+        }
+        for (line, expected) in [
+            ("C/O JOHN SMITH 12 MAIN ST", "12 MAIN ST"),
+            ("12 MAIN ST, c/o John Smith", "12 MAIN ST"),
+            ("12 MAIN ST C / O JOHN SMITH", "12 MAIN ST"),
+            ("12 MAIN ST %JOHN SMITH", "12 MAIN ST"),
+            ("12 MAIN ST ATTN: JOHN SMITH", "12 MAIN ST"),
+            ("CARE OF JOHN SMITH, 12 MAIN ST", "12 MAIN ST"),
+            ("C/O JOHN SMITH", ""),
+        ] {
+            assert_eq!(without_recipient(line), expected);
+        }
+    }
+}
