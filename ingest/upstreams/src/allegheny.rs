@@ -1,4 +1,4 @@
-//! Parcels of Allegheny County, Pennsylvania, from the open data of its regional centre on CKAN: sales, assessments, and tax
+//! Parcels of Allegheny County, Pennsylvania, from the open data of its regional centre on CKAN: sales, assessments, permits of the City of Pittsburgh, and tax
 //! liens with their current status.
 //!
 //! A table has no time of change for a row. Each run asks when the table was changed last, and reads it whole if that time moved; the hash of a row says
@@ -13,6 +13,7 @@
 //! What is unreliable: numbers are texts or have a point (`2018.0`), flags are texts (`"t"`), headers occur among the rows, and PINs can be absent.
 
 mod liens;
+mod permits;
 mod roll;
 
 use std::collections::BTreeMap;
@@ -21,7 +22,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use jiff::civil::Date;
 use schemas::position::UpstreamCursor;
-use schemas::topics::{LIENS, PARCELS, SALES, Topic};
+use schemas::topics::{LIENS, PARCELS, PERMITS, SALES, Topic};
 use serde::{Deserialize, Serialize};
 
 use self::roll::Areas;
@@ -32,6 +33,7 @@ const ORIGIN: &str = "https://data.wprdc.org";
 const LIENS_STREAM: &str = "allegheny.liens";
 const ASSESSMENTS: &str = "allegheny.assessments";
 const SALES_STREAM: &str = "allegheny.sales";
+const PERMITS_STREAM: &str = "allegheny.pli";
 /// A table with a smaller part of the rows of the last whole reading is half-loaded, in percent.
 const ROWS_PERCENT_MIN: u64 = 95;
 /// The order of rows.
@@ -55,7 +57,7 @@ const fn stream(name: &'static str, topic: &'static Topic) -> Stream {
 static MANIFEST: Manifest = Manifest {
     name: "allegheny",
     // Sales come first: a cycle is closed with the sales that are known.
-    streams: &[stream(SALES_STREAM, &SALES), stream(ASSESSMENTS, &PARCELS), stream(LIENS_STREAM, &LIENS)],
+    streams: &[stream(SALES_STREAM, &SALES), stream(ASSESSMENTS, &PARCELS), stream(LIENS_STREAM, &LIENS), stream(PERMITS_STREAM, &PERMITS)],
     full_after: Duration::from_secs(90 * 86_400),
 };
 
@@ -74,6 +76,7 @@ static DATASETS: &[Dataset] = &[
     Dataset { stream: SALES_STREAM, resource: "5bbe6c55-bce6-4edb-9d04-68edeb6bf7b1", columns: roll::SALE_COLUMNS },
     Dataset { stream: ASSESSMENTS, resource: "65855e14-549e-4992-b5be-d629afc676fa", columns: roll::ASSESSMENT_COLUMNS },
     Dataset { stream: LIENS_STREAM, resource: "65d0d259-3e58-49d3-bebb-80dc75f61245", columns: liens::COLUMNS },
+    Dataset { stream: PERMITS_STREAM, resource: "f4d1177a-f597-4c32-8cbf-7885f56253f6", columns: permits::COLUMNS },
 ];
 
 /// The position of a sync run, and what is known from the run before.
@@ -218,6 +221,7 @@ fn map_rows(stream: &'static str, records: Records<'_>, today: Date, cursor: &mu
     match stream {
         SALES_STREAM => roll::map_sales(stream, records, today, areas, page),
         ASSESSMENTS => roll::map_assessments(stream, records, (areas, last_pin), page),
+        PERMITS_STREAM => permits::map(stream, records, today, page),
         _ => liens::map(stream, records, today, page),
     }
 }

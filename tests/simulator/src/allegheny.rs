@@ -1,4 +1,4 @@
-//! Tables of a county on CKAN, of a few parcels: assessments, sales, and tax liens with their status.
+//! Tables of a county on CKAN, of a few parcels: assessments, sales, permits of its city, and tax liens with their status.
 //!
 //! The peculiarities of the server and its tables are there: it lowers a limit without saying so, numbers the rows again each day, estimates the total on
 //! every second day, and on one day has half of a table and a header among its rows. Of the liens: descriptions with two taxing bodies, each word for a
@@ -6,6 +6,7 @@
 //! 20 years, a flag that is a text, and numbers with a point.
 
 mod liens;
+mod permits;
 mod roll;
 
 use self::roll::day;
@@ -30,6 +31,7 @@ const HALF_DAY: i32 = 5;
 enum Table {
     Assessments,
     Liens,
+    Permits,
     Sales,
 }
 
@@ -38,6 +40,7 @@ impl Table {
         match id {
             "65855e14-549e-4992-b5be-d629afc676fa" => Some(Self::Assessments),
             "65d0d259-3e58-49d3-bebb-80dc75f61245" => Some(Self::Liens),
+            "f4d1177a-f597-4c32-8cbf-7885f56253f6" => Some(Self::Permits),
             "5bbe6c55-bce6-4edb-9d04-68edeb6bf7b1" => Some(Self::Sales),
             _ => None,
         }
@@ -47,6 +50,7 @@ impl Table {
         match self {
             Self::Assessments => roll::assessments(world),
             Self::Liens => liens::rows(world),
+            Self::Permits => permits::rows(world),
             Self::Sales => roll::sales(world),
         }
     }

@@ -34,6 +34,11 @@ fn rows(name: &str) -> Vec<(&'static str, Value)> {
             "allegheny.sales",
             json!({"PARID": "0028F00194000000", "MUNICODE": "104", "SALEDATE": "03-02-2026", "PRICE": 1.0, "SALEDESC": "VALID SALE", "GRANTOR": name}),
         ),
+        (
+            "allegheny.pli",
+            json!({"permit_id": "1", "permit_type": "BUILDING", "issue_date": "2026-03-31", "status": "Issued", "parcel_num": "0028F00194000000",
+                "address": after, "work_description": work, "owner_name": name, "contractor_name": name}),
+        ),
         ("cook.addresses", json!({"row_id": "1", "pin": pin, "year": "2026", "prop_address_full": after, "mail_address_name": name})),
         ("cook.sales", json!({"row_id": "1", "pin": pin, "sale_date": day, "sale_price": "1", "seller_name": name, "buyer_name": name})),
         ("cook.exempt", json!({"pin": pin, "year": "2026", "class": "EX", "owner_name": name})),

@@ -19,7 +19,7 @@ use reads::read::{Read, Reader};
 const COOK_STREAMS: &[&str] =
     &["chicago.permits", "cook.addresses", "cook.appeals", "cook.exempt", "cook.permits", "cook.sales", "cook.universe", "cook.values"];
 /// The streams of Allegheny County.
-const ALLEGHENY_STREAMS: &[&str] = &["allegheny.assessments", "allegheny.liens", "allegheny.sales"];
+const ALLEGHENY_STREAMS: &[&str] = &["allegheny.assessments", "allegheny.liens", "allegheny.pli", "allegheny.sales"];
 
 /// Arguments of `county_coverage`: none.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -120,7 +120,8 @@ const ALLEGHENY: County = County {
         against the median of sold parcels of its use in its municipality or ward, of at least 30. The ratio to the peers alone counts, never that to 1. \
         Exemptions: rules X1 to X6 say what the record shows next to a homestead exclusion or an exempt tax code. Liens: the status follows from the \
         entries of each docket. A satisfaction for one taxing body leaves the lien to the others, with an unknown amount; a satisfaction that a later \
-        entry hides counts; a lien that is open 20 years after it was filed is to be reviewed.",
+        entry hides counts; a lien that is open 20 years after it was filed is to be reviewed. Permits of the City of Pittsburgh are recorded and are \
+        in no list of windows.",
     density: "584,999 parcels, and 503,747 sales, of which those of 5 years are read. No owner is named. About one million liens since 1995. About one in a \
         hundred has no PIN, and is listed with the parcels that its block and lot can mean. Interest, costs and the effects of sales are not published.",
     licence: "Western Pennsylvania Regional Data Center (WPRDC), Creative Commons CC0 or CC-BY by table",

@@ -22,8 +22,8 @@ const YEARS_MAX: usize = 8;
 const AMOUNT_MAX: i64 = 2_147_483_647;
 /// What the streams of the assessor begin with.
 const ASSESSOR: &str = "cook.";
-/// What the stream of the city begins with.
-pub(super) const CITY: &str = "chicago.";
+/// What the streams of cities begin with: Chicago, and Pittsburgh in Allegheny County.
+const CITIES: [&str; 2] = ["chicago.", "allegheny."];
 /// The statuses of the city that end a permit.
 const CITY_CLOSED: [&str; 5] = ["COMPLETE", "COMPLETED", "CANCELLED", "CANCELED", "REVOKED"];
 /// The status of the assessor that ends a permit.
@@ -49,6 +49,11 @@ pub(super) struct Permits {
     /// The projects by the number of their permit.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) projects: BTreeMap<String, Facts>,
+}
+
+/// Whether a stream is that of a city.
+pub(super) fn is_of_city(stream: &str) -> bool {
+    CITIES.iter().any(|city| stream.starts_with(city))
 }
 
 /// The number by which facts are of one project: that of the city or village, which the assessor repeats.
@@ -122,11 +127,11 @@ impl Permits {
 
     /// The permit of a project.
     pub(super) fn permit(&self, facts: &Facts, number: &str) -> Permit {
-        let latest = |stream: &str| {
-            let own = facts.iter().filter(|(_, fact)| fact.stream.starts_with(stream));
+        let latest = |is_own: fn(&str) -> bool| {
+            let own = facts.iter().filter(|(_, fact)| is_own(&fact.stream));
             own.max_by_key(|(key, fact)| (&fact.issued, *key)).map(|(_, fact)| fact)
         };
-        let (assessor, city) = (latest(ASSESSOR), latest(CITY));
+        let (assessor, city) = (latest(|stream| stream.starts_with(ASSESSOR)), latest(is_of_city));
         let both = || [assessor, city].into_iter().flatten();
         let first = |text: fn(&PermitFact) -> &String| both().map(text).find(|text| !text.is_empty()).cloned().unwrap_or_default();
         let is_city_new = city.is_some_and(|fact| fact.permit_type.to_uppercase().contains(CITY_NEW));

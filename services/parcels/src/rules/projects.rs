@@ -5,14 +5,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::county::County;
 use crate::record::Parcel;
-use crate::record::permit::{Median, medians_name, permit_id};
+use crate::record::permit::{Median, Permit, medians_name, permit_id};
 use schemas::facts::permits::PermitFact;
-use texts::cook;
 use texts::masked_text::masked_work;
 use texts::owner_names::without_recipient;
+use texts::{allegheny, cook};
 
-use super::permits::{CITY, number};
+use super::permits::{is_of_city, number};
 use super::roll::Roll;
 use super::state::ParcelsRules;
 use fold::records::{DecisionRow, State};
@@ -20,6 +21,8 @@ use fold::service::Undecided;
 
 /// The median of a job code needs so many cases.
 const CASES_MIN: i64 = 30;
+/// The stream of permits of the City of Pittsburgh.
+const PITTSBURGH: &str = "allegheny.pli";
 /// The most job codes with a median.
 const CODES_MAX: usize = 500;
 
@@ -32,36 +35,51 @@ fn record(roll: &Roll, pin: &str, number: &str) -> Option<Parcel> {
     let township_code = roll.area().map_or_else(published, |area| area.township);
     let address = without_recipient(&text(|fact| &fact.address));
     let class = roll.class().unwrap_or_default().to_owned();
-    let is_of_city = permit.streams.iter().all(|stream| stream.starts_with(CITY));
-    let url = match is_of_city {
-        true => format!("https://data.cityofchicago.org/resource/ydr8-5enu.json?permit_={number}"),
-        false => format!("https://datacatalog.cookcountyil.gov/resource/6yjf-dfxs.json?pin={pin}"),
+    let county = County::of_pin(pin);
+    let (class_label, township) = match (&roll.details, county) {
+        (Some(details), _) => (details.use_label.clone(), details.municipality.clone()),
+        // Its assessment is not known yet.
+        (None, County::Allegheny) => (String::new(), String::new()),
+        (None, County::Cook) => (cook::class_label(&class).to_owned(), cook::township_name(&township_code).unwrap_or_default().to_owned()),
     };
     Some(Parcel {
-        id: permit_id(cook::COUNTY, pin, number),
+        id: permit_id(county.name(), pin, number),
         pin: pin.to_owned(),
-        county: cook::COUNTY.to_owned(),
-        class_label: cook::class_label(&class).to_owned(),
+        county: county.name().to_owned(),
+        class_label,
         class,
-        township: cook::township_name(&township_code).unwrap_or_default().to_owned(),
+        township,
         township_code,
         address: if address.is_empty() { roll.address.1.clone() } else { address },
-        url: url.replace(' ', "%20"),
+        url: url(county, pin, &permit),
         permit: Some(Box::new(permit)),
         ..Parcel::default()
     })
 }
 
+/// The row of a permit at the publisher.
+fn url(county: County, pin: &str, permit: &Permit) -> String {
+    let number = permit.number.replace(' ', "%20");
+    let is_city_alone = permit.streams.iter().all(|stream| is_of_city(stream));
+    match county {
+        County::Allegheny => format!(
+            "https://data.wprdc.org/api/3/action/datastore_search?resource_id=f4d1177a-f597-4c32-8cbf-7885f56253f6&filters=%7B%22permit_id%22%3A%22{number}%22%7D"
+        ),
+        County::Cook if is_city_alone => format!("https://data.cityofchicago.org/resource/ydr8-5enu.json?permit_={number}"),
+        County::Cook => format!("https://datacatalog.cookcountyil.gov/resource/6yjf-dfxs.json?pin={pin}"),
+    }
+}
+
 /// The record that a fact about a permit changes.
 pub(super) fn read(fact: &PermitFact) -> DecisionRow {
-    DecisionRow::Record(permit_id(cook::COUNTY, &fact.pin, &number(fact)))
+    DecisionRow::Record(permit_id(County::of_pin(&fact.pin).name(), &fact.pin, &number(fact)))
 }
 
 /// The parcel of a fact about a permit, by its key: `STREAM/PIN/NUMBER`.
 pub(super) fn pin_of(key: &str) -> Option<&str> {
     let (stream, rest) = key.split_once('/')?;
-    let (pin, _) = rest.split_once('/').filter(|_| stream.ends_with(".permits"))?;
-    (pin.len() == cook::PIN_DIGITS).then_some(pin)
+    let (pin, _) = rest.split_once('/').filter(|_| stream.ends_with(".permits") || stream == PITTSBURGH)?;
+    [cook::PIN_DIGITS, allegheny::PIN_CHARS].contains(&pin.len()).then_some(pin)
 }
 
 /// Decides the records of the projects of a parcel again, and counts those that are finished.
@@ -77,7 +95,7 @@ pub(super) fn decide(state: &mut State<'_, ParcelsRules>, pin: &str, before: &Ro
         match record(now, pin, number) {
             Some(record) => state.put(record)?,
             None => {
-                let Some(mut record) = state.record(&permit_id(cook::COUNTY, pin, number))? else { continue };
+                let Some(mut record) = state.record(&permit_id(County::of_pin(pin).name(), pin, number))? else { continue };
                 if let Some(permit) = &mut record.permit {
                     permit.withdrawn = true;
                     // A record of an older version can have names.

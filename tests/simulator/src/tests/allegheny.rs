@@ -4,6 +4,7 @@ use super::*;
 
 const LIENS: &str = "65d0d259-3e58-49d3-bebb-80dc75f61245";
 
+const PERMITS: &str = "f4d1177a-f597-4c32-8cbf-7885f56253f6";
 const ASSESSMENTS: &str = "65855e14-549e-4992-b5be-d629afc676fa";
 const SALES: &str = "5bbe6c55-bce6-4edb-9d04-68edeb6bf7b1";
 
@@ -42,6 +43,21 @@ fn pages_of_tables() {
     assert_eq!(get(&sim, "/api/3/action/resource_show", "id=none").status, 404);
     let shown = value(&get(&sim, "/api/3/action/resource_show", &format!("id={LIENS}")));
     assert_eq!(shown["result"]["last_modified"], "2026-11-21T04:11:00.000000");
+}
+
+/// Proves that permits of the city name parcels in each form, and that one is completed and another issued on a later day.
+#[test]
+fn permits_of_the_city() {
+    let sim = Simulator::new(options(60));
+    let permits = || page_of(&sim, PERMITS, "limit=32000")["records"].as_array().unwrap().clone();
+    let first = permits();
+    for form in ["0028F00100000000", "0028-F-00101-0000-00", "MULTIPLE"] {
+        assert!(first.iter().any(|row| row["parcel_num"] == form), "{form}");
+    }
+    assert!(first.iter().all(|row| row["status"] == "Issued"));
+    sim.set_today(date(2026, 11, 21));
+    let later = permits();
+    assert_eq!((later.len(), later.iter().filter(|row| row["status"] == "Completed").count()), (first.len() + 1, 1));
 }
 
 /// Proves that each peculiarity of liens is there, and that a later entry hides a satisfaction on the next day.

@@ -101,6 +101,51 @@ fn medians(engine: &Engine) -> BTreeMap<String, Median> {
     last.map(|(_, value)| serde_json::from_slice(value).unwrap()).unwrap_or_default()
 }
 
+/// Proves that a permit of Pittsburgh becomes a record of its parcel of Allegheny County, before and after its assessment is known, is in no list of windows, and
+/// is withdrawn by the key of its fact.
+#[test]
+fn permits_of_pittsburgh() {
+    const PIN: &str = "0028F00194000000";
+    const KEY: &str = "allegheny.pli/0028F00194000000/BDA-2026-05307";
+    let data = PermitFact {
+        stream: "allegheny.pli".into(),
+        pin: PIN.into(),
+        number: "BDA-2026-05307".into(),
+        local_number: "BDA-2026-05307".into(),
+        issued: "2026-03-31".into(),
+        status: "Issued".into(),
+        permit_type: "Building & Development Application - New Construction".into(),
+        amount: Some(1_250_000),
+        ..PermitFact::default()
+    };
+    let permit = testing::fact(KEY.to_owned(), FactKind::Observed, NOON, Some(ParcelsFact::Permit(Box::new(data))));
+    let assessed = ParcelFact {
+        kind: parcels::ASSESSMENT.into(),
+        pin: PIN.into(),
+        year: 2026,
+        class: "C411".into(),
+        township: "104".into(),
+        township_name: "4th Ward - PITTSBURGH".into(),
+        use_label: "RETL/STOR OVER".into(),
+        ..ParcelFact::default()
+    };
+    let key = format!("allegheny.assessments/{PIN}");
+    let assessed = testing::fact(key, FactKind::Observed, NOON, Some(ParcelsFact::Parcel(Box::new(assessed))));
+    let id = permit_id("allegheny-pa", PIN, "BDA-2026-05307");
+    let first = record(&engine([permit.clone()]), &id);
+    assert_eq!((&*first.county, &*first.township, &*first.class), ("allegheny-pa", "", ""));
+    let mut engine = engine([permit, assessed]);
+    let found = record(&engine, &id);
+    assert_eq!((&*found.township, &*found.township_code, &*found.class), ("4th Ward - PITTSBURGH", "104", "C411"));
+    assert!(found.url.contains("data.wprdc.org") && found.url.contains("BDA-2026-05307"), "{}", found.url);
+    assert_eq!(found.places(), []);
+    let shown = found.permit.unwrap();
+    assert_eq!((shown.assessable, shown.major, shown.closed, shown.amount), (true, true, false, Some(1_250_000)));
+    assert_eq!(medians(&engine), BTreeMap::new());
+    engine.decide(&testing::fact(KEY.to_owned(), FactKind::Withdrawn, NOON, None));
+    assert!(record(&engine, &id).permit.unwrap().withdrawn);
+}
+
 /// Proves that a permit becomes a record with the parcel's class and township, and that it is in the lists of its township.
 #[test]
 fn a_permit_becomes_a_project() {
