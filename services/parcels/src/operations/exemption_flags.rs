@@ -23,7 +23,7 @@ use reads::read::{Read, Reader};
 /// The name of the tool.
 pub const NAME: &str = "exemption_flags";
 /// The name of the rules, with their version.
-const RULE: &str = "exemptions/2";
+const RULE: &str = "exemptions/3";
 /// Why there are none in Cook County.
 const COOK_NOTE: &str = "cook-il: the county publishes its homeowner exemptions in no open table, so its parcels are flagged by X6 alone";
 

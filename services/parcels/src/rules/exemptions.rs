@@ -75,8 +75,13 @@ fn found(details: &Details, shared: usize) -> Vec<(&'static str, String, Vec<Str
     let field = |name: &str, value: &str| format!("{name}: {value}");
     let mut flag =
         |rule: &'static str, shows: String, evidence: Vec<String>| found.push((rule, format!("the record shows {shows}"), evidence));
-    let homestead = field("HOMESTEADFLAG", "HOM");
     let owner = field("OWNERDESC", &details.owner_kind);
+    // Every flag of a residence says who owns it and when it was sold last, as far as that is published.
+    let deed = [("OWNERDESC", &details.owner_kind), ("SALEDATE", &details.sale_date)];
+    let of_home = |evidence: Vec<String>| {
+        let known = deed.iter().filter(|(_, value)| !value.is_empty()).map(|(name, value)| field(name, value));
+        [field("HOMESTEADFLAG", "HOM")].into_iter().chain(evidence).chain(known).collect::<Vec<String>>()
+    };
     if !details.homestead_since.is_empty() {
         let (city, state) = (&details.mailing_city, &details.mailing_state);
         let is_elsewhere = (!details.state.is_empty() && *state != details.state)
@@ -84,29 +89,28 @@ fn found(details: &Details, shared: usize) -> Vec<(&'static str, String, Vec<Str
         // A line without a state can be a name, which facts that were recorded earlier have.
         if is_elsewhere && !state.is_empty() {
             let places = format!("a mailing address in {city} {state}, and the parcel in {} {}", details.city, details.state);
-            let evidence =
-                vec![homestead.clone(), field("CHANGENOTICEADDRESS3", &format!("{city} {state}")), field("PROPERTYCITY", &details.city)];
+            let evidence = of_home(vec![field("CHANGENOTICEADDRESS3", &format!("{city} {state}")), field("PROPERTYCITY", &details.city)]);
             flag("X1", format!("a homestead exclusion, {places}"), evidence);
         }
         if shared > 1 {
-            let evidence = vec![homestead.clone(), field("parcels with the same mailing address", &shared.to_string())];
+            let evidence = of_home(vec![field("parcels with the same mailing address", &shared.to_string())]);
             flag("X2", format!("a homestead exclusion on {shared} parcels with the same mailing address"), evidence);
         }
         if is_company(&details.owner_kind) {
             let shows = format!("a homestead exclusion, and an owner of the kind {}", details.owner_kind);
-            flag("X3", shows, vec![homestead.clone(), owner.clone()]);
+            flag("X3", shows, of_home(Vec::new()));
             if details.sale_date > details.homestead_since {
                 let (sold, since) = (&details.sale_date, &details.homestead_since);
                 let shows = format!(
                     "a sale on {sold}, after the homestead exclusion was recorded on {since}, and an owner of the kind {}",
                     details.owner_kind
                 );
-                flag("X5", shows, vec![homestead.clone(), owner.clone(), field("SALEDATE", sold)]);
+                flag("X5", shows, of_home(Vec::new()));
             }
         }
         if is_no_home(&details.use_label) {
             let shows = format!("a homestead exclusion, and the use {}", details.use_label);
-            flag("X4", shows, vec![homestead, field("USEDESC", &details.use_label)]);
+            flag("X4", shows, of_home(vec![field("USEDESC", &details.use_label)]));
         }
     }
     if details.is_exempt && is_other_use(details) {
@@ -423,6 +427,32 @@ mod tests {
         let over: Vec<Parcel> = engine.records().into_values().filter(|record| record.flag.is_some()).collect();
         assert_eq!(over.len(), 2);
         assert!(over.iter().all(|record| !record.is_listed()));
+    }
+
+    /// Proves that every flag of a homestead has evidence of the owner and of the last sale, and one without a known sale that of the owner alone.
+    #[test]
+    fn flags_have_evidence_of_owner_and_deed() {
+        let details = Details {
+            homestead_since: "2026-02-01".into(),
+            owner_kind: "CORPORATION".into(),
+            use_label: "VACANT LAND".into(),
+            sale_date: "2026-12-01".into(),
+            mailing_state: "FL".into(),
+            state: "PA".into(),
+            ..Details::default()
+        };
+        let flags = found(&details, 2);
+        assert_eq!(flags.iter().map(|(rule, ..)| *rule).collect::<Vec<_>>(), ["X1", "X2", "X3", "X5", "X4"]);
+        for (rule, _, evidence) in flags {
+            let last: Vec<&str> = evidence.iter().map(String::as_str).skip(evidence.len() - 2).collect();
+            assert_eq!(
+                (evidence[0].as_str(), &*last),
+                ("HOMESTEADFLAG: HOM", &["OWNERDESC: CORPORATION", "SALEDATE: 2026-12-01"][..]),
+                "{rule}"
+            );
+        }
+        let unsold = Details { sale_date: String::new(), ..details };
+        assert!(found(&unsold, 2).iter().all(|(.., evidence)| evidence.last().is_some_and(|last| last == "OWNERDESC: CORPORATION")));
     }
 
     /// Proves that each statement says what the record shows, and none of it a conclusion.
