@@ -90,6 +90,28 @@ fn counted<T: serde::de::DeserializeOwned + Default>(engine: &Engine, name: &str
     last.map(|(_, value)| serde_json::from_slice(value).unwrap()).unwrap_or_default()
 }
 
+/// Proves that a sale at the same price within 365 days of another one does not count, in any order of the facts; one at another price, or later, does.
+#[test]
+fn repeated_sales_do_not_count() {
+    let again = |date: &str, price: i64| {
+        let mut fact = sale(90, price, "VALID SALE");
+        fact.key = format!("{} {date}", fact.key);
+        if let Some(ParcelsFact::Sale(data)) = &mut fact.data {
+            (data.sale, data.date) = (format!("{} {date}", data.sale), date.to_owned());
+        }
+        fact
+    };
+    for (date, price, day) in
+        [("2026-03-01", 160_000, "2025-03-01"), ("2026-03-02", 160_000, "2026-03-02"), ("2025-06-01", 170_000, "2025-06-01")]
+    {
+        for facts in [[ward(PEERS, 2026), vec![again(date, price)]], [vec![again(date, price)], ward(PEERS, 2026)]] {
+            let found = parcel(&engine(facts.concat()), 90);
+            assert_eq!(found.basis.sale_date, day, "{date} {price}");
+            assert_eq!(found.reasons.iter().any(|reason| reason.contains("same price")), day == "2025-03-01", "{:?}", found.reasons);
+        }
+    }
+}
+
 /// Proves that only the ratio to the peers of the municipality and use counts, never that to 1; and that the county and the municipality count the parcel.
 #[test]
 fn parcels_are_compared_with_their_use() {

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use crate::county::County;
 use crate::record::{Appeal, Basis, INSUFFICIENT, Parcel, ParcelYear, STAGES, YEARS_MAX, id};
+use jiff::ToSpan;
+use jiff::civil::Date;
 use schemas::facts::parcels::ParcelFact;
 use schemas::facts::sales::SaleFact;
 use serde::{Deserialize, Serialize};
@@ -19,6 +21,10 @@ const SALES_MAX: usize = 5;
 const PRICE_MIN: i64 = 10_000;
 /// Sales count if they are at most so many years older than the year of assessment, or younger.
 const SALE_YEARS: i64 = 3;
+/// A sale at the price of one that is at most so many days earlier is the same sale again.
+const REPEAT_DAYS: i64 = 365;
+/// Why it does not count.
+const REPEAT: &str = "the parcel was sold at the same price within 365 days before";
 /// The rule, as records name it.
 const METHOD: &str = "over-assessment/1: own arm's-length sale against the median of sold peers of the class";
 /// The rule for Allegheny County.
@@ -284,7 +290,21 @@ impl Roll {
     /// The newest sale that counts for a year of assessment, and its price.
     fn own_sale(&self, year: i64) -> Option<(&Sale, i64)> {
         let counted = self.sales.iter().filter_map(|(number, sale)| Some((number, sale, sale.counted(year)?)));
+        let counted = counted.filter(|(number, sale, _)| !self.is_repeat(number, sale));
         counted.max_by_key(|(number, sale, _)| (&sale.date, *number)).map(|(_, sale, price)| (sale, price))
+    }
+
+    /// Whether a sale of Allegheny County has the price of one that counts at most 365 days earlier: the publisher of the other county marks such sales, and this
+    /// one does not. Of two on one day the one with the lower number counts.
+    fn is_repeat(&self, number: &str, sale: &Sale) -> bool {
+        let day = |sale: &Sale| sale.date.parse::<Date>().ok();
+        let is_soon_after =
+            |other: &Sale| day(other).zip(day(sale)).is_some_and(|(first, then)| then <= first.saturating_add(REPEAT_DAYS.days()));
+        self.details.is_some()
+            && self.sales.iter().any(|(known, other)| {
+                let is_earlier = (other.date.as_str(), known.as_str()) < (sale.date.as_str(), number);
+                is_earlier && other.dropped.is_empty() && other.price == sale.price && is_soon_after(other)
+            })
     }
 
     /// The class and the ratio of a year; `None` without an assessment, a level or a sale that counts.
@@ -438,6 +458,8 @@ impl Roll {
         }
         let left_out = self.sales.values().filter(|sale| !sale.dropped.is_empty());
         parcel.reasons.extend(left_out.map(|sale| format!("the sale of {} does not count: {}", sale.date, sale.dropped)));
+        let repeats = self.sales.iter().filter(|(number, sale)| sale.dropped.is_empty() && self.is_repeat(number, sale));
+        parcel.reasons.extend(repeats.map(|(_, sale)| format!("the sale of {} does not count: {REPEAT}", sale.date)));
     }
 }
 
