@@ -213,10 +213,15 @@ fn lien_of(assignee: &str) -> Parcel {
 fn no_form_of_a_lien_names_a_person() {
     let first = ["JOHN", "Mary-Ann", "Zo\u{eb}", "BILL", "Patricia"];
     let last = ["SMITH", "O'Neil", "de la Cruz", "Kowalski", "NGUYEN", "Banks", "Church-Hill"];
-    for name in
-        first.iter().flat_map(|first| last.iter().flat_map(move |last| [format!("{last} {first} Q"), format!("{first} {last}, Jr")]))
-    {
-        let record = lien_of(&name);
+    let names =
+        first.iter().flat_map(|first| last.iter().flat_map(move |last| [format!("{last} {first} Q"), format!("{first} {last}, Jr")]));
+    // A name also stands next to that of a company.
+    let texts = |name: String| {
+        let next_to = [format!("PNC BANK ATTN: {name}"), format!("{name} & MTAG SERVICES LLC"), format!("PNC BANK C/O {name}")];
+        next_to.into_iter().chain([name.clone()]).map(move |text| (name.clone(), text))
+    };
+    for (name, text) in names.flat_map(texts) {
+        let record = lien_of(&text);
         let whole = serde_json::to_string(&record).unwrap();
         let redacted = forms(&record).iter().map(Value::to_string).collect::<String>();
         assert!(!record.lien.as_ref().unwrap().assignee.is_empty(), "{name}");
@@ -233,8 +238,8 @@ fn no_form_of_a_lien_names_a_person() {
     assert!(forms(&company).iter().all(|form| !form.to_string().contains("MTAG")));
 }
 
-/// The record of a permit that was recorded with a description.
-fn permit_of(description: &str) -> Parcel {
+/// The record of a permit that was recorded with a description and an address.
+fn permit_of(description: &str, address: &str) -> Parcel {
     let data = PermitFact {
         stream: "cook.permits".into(),
         pin: "16012160010000".into(),
@@ -243,6 +248,7 @@ fn permit_of(description: &str) -> Parcel {
         status: "OPEN".into(),
         assessable: "Assessable".into(),
         description: description.into(),
+        address: address.into(),
         ..PermitFact::default()
     };
     let data = Some(ParcelsFact::Permit(Box::new(data)));
@@ -262,7 +268,8 @@ fn no_form_of_a_permit_names_a_person() {
                 format!("OWNER: {last}, {first}. NEW PORCH"),
                 format!("{first} {last} RESIDENCE - NEW PORCH"),
             ] {
-                let record = permit_of(&text);
+                let record = permit_of(&text, &format!("12 OAK ST C/O {first} {last}"));
+                assert_eq!(record.address, "12 OAK ST");
                 let all = serde_json::to_string(&record).unwrap() + &forms(&record).iter().map(Value::to_string).collect::<String>();
                 let name = format!("{first} {last}");
                 for word in name.split(|letter: char| !letter.is_alphanumeric()).filter(|word| word.chars().count() > 2) {
