@@ -382,8 +382,9 @@ impl Redact for Parcel {
     }
 }
 
-/// What is hidden. The ratio with the value that the assessment implies would give the price of the sale, and so would `r` with the median.
-const HIDDEN: &[&str] = &["address", "basis", "ratio", "peerMedian", "permit", "url", "lien", "flag"];
+/// What is hidden. The ratio with the value that the assessment implies would give the price of the sale, and so would `r` with the median; the reasons name the
+/// days of its other sales.
+const HIDDEN: &[&str] = &["address", "basis", "ratio", "peerMedian", "reasons", "permit", "url", "lien", "flag"];
 /// The same kind of keys, compared with a PIN: the id of the parcel's record is a key of it, too. Liens and flags have ids of their own.
 const RECORD_OF_PIN: KeyKind = KeyKind { within: record_of_pin, ..RECORD };
 /// The keys that hide a parcel with its permits, liens and flags, or one of these.

@@ -313,6 +313,7 @@ fn a_suppressed_parcel_hides_its_records() {
                 && hidden.permit.as_deref().is_none_or(|permit| *permit == Permit::default());
             assert!(hidden.suppressed && has_nothing, "{key}: {hidden:?}");
             assert_eq!((&hidden.pin, &*hidden.address, &*hidden.url, &hidden.basis), (&record.pin, "", "", &Basis::default()), "{key}");
+            assert_eq!(hidden.reasons, [""; 0], "{key}");
         }
         for other in ["0028F00195000000", "allegheny-pa/0028F00195000000", "cook-il/0028F00194000000", "16012160000008", "allegheny-pa"] {
             assert_eq!(suppressed(record, other), None, "{other}");
