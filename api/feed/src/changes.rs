@@ -104,7 +104,7 @@ pub fn example() -> Value {
 /// Answers with a page. `compared`: see [`ChangeRecord::COMPARED`].
 pub(crate) async fn answer((source, compared): (Source, &[&str]), call: Call, request: PageRequest) -> Result<Answer, Problem> {
     let (ctx, mut notes) = (&call.context, Vec::new());
-    request.check(&call, true)?;
+    request.check(&call)?;
     let limit = request.limit_of(&call);
     let mut at = position::position(ctx, &source, request.as_of.as_deref()).await?;
     let mut end = None;

@@ -324,6 +324,38 @@ async fn atom_documents_begin_with_the_newest() {
     }
 }
 
+/// Proves that pages with the last changes lead to those before them: under every filter each matching change comes once, the newest ones first, up to the
+/// first one or the free window, and pages join without a gap; and that a cursor of another filter is refused.
+#[tokio::test]
+async fn pages_lead_backwards() {
+    let things = Things::filled(&SMALL, 36, 1_500).await;
+    let (ctx, feed, last, mut chance) = (things.context(), things.feed(Some(7)), things.checkpoint.seq.0, Chance(37));
+    let mut question = query(Wants::default());
+    question.request.page.start = Some("newest".to_owned());
+    for wants in filters() {
+        // One change every ten minutes; now is ten minutes after the last.
+        for (caller, begin) in [(keyed(&ctx), 1), (call(&ctx), last + 1 - 7 * 144)] {
+            (question.filter, question.request.page.cursor) = (wants.clone(), None);
+            let (mut got, mut end) = (Vec::new(), last);
+            loop {
+                question.request.page.limit = 1 + chance.below(40);
+                let page = page(&caller, &feed, question.clone()).await;
+                assert_eq!((&page["to"], &page["hasMore"]), (&json!(end), &json!(end < last)), "{wants:?}");
+                got.extend(seqs(&page).into_iter().rev());
+                let Some(older) = page["older"].as_str() else { break };
+                end = page["from"].as_u64().unwrap() - 1;
+                question.request.page.cursor = Some(older.to_owned());
+            }
+            let all = things.shown(&wants, Seq(u64::MAX)).into_iter().rev().map(|change| change.seq.0);
+            assert_eq!(got, all.filter(|seq| *seq >= begin).collect::<Vec<u64>>(), "{wants:?}");
+        }
+    }
+    question.filter = Wants { kind: Some("b".to_owned()), ..Wants::default() };
+    question.request.page.cursor = Some(cursor::encode(&ctx.secrets, "things", Seq(9), ""));
+    question.request.rebase = true;
+    assert_eq!(answer(&keyed(&ctx), &feed, question).await.unwrap_err().code, ErrorCode::FilterChanged);
+}
+
 /// Proves that an empty page names a value that nothing recorded has, with the nearest recorded ones, also of a name that was recorded a moment ago;
 /// that a page without news about a known value says nothing; and that a value that nothing has is noted before the limits of the search.
 #[tokio::test]

@@ -57,11 +57,11 @@ pub struct FilteredPageRequest {
 }
 
 impl PageRequest {
-    /// Checks the values, and that they can be combined. `reads_backwards`: the feed has pages that end at a cursor.
+    /// Checks the values, and that they can be combined.
     ///
     /// # Errors
     /// `parameter-invalid`, naming the parameter.
-    pub(super) fn check(&self, call: &Call, reads_backwards: bool) -> Result<(), Problem> {
+    pub(super) fn check(&self, call: &Call) -> Result<(), Problem> {
         let Self { cursor, start, limit, wait, as_of } = self;
         if *limit == 0 || *limit > LIMIT_MAX {
             return Err(Problem::parameter("limit", format!("{limit} is not between 1 and {LIMIT_MAX}")));
@@ -73,7 +73,7 @@ impl PageRequest {
             // A stream would end immediately, again and again.
             return Err(Problem::parameter("asOf", "a stream of server-sent events cannot use `asOf`; request pages instead"));
         }
-        let ends_at_cursor = reads_backwards && start.is_some() && self.is_newest(call);
+        let ends_at_cursor = start.is_some() && self.is_newest(call);
         if ends_at_cursor && cursor.is_some() && (*wait > 0 || call.form == Form::Events) {
             return Err(Problem::parameter("start", "a page that ends at a cursor has no later changes to wait for"));
         }

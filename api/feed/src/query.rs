@@ -46,6 +46,8 @@ const ROUNDS_MAX: usize = 5;
 const BLOCKS_AT_ONCE: usize = 64;
 /// Separates the parts of a cursor's filter while a rebase is in progress. This character does not occur in JSON.
 const REBASE: char = '\u{1}';
+/// The field of a page with the last changes (`start=newest`) that holds the cursor at which the page before it ends; absent if there is none.
+pub const OLDER: &str = "older";
 /// Version of the rendering, part of the ETag. Increase it when the same positions are rendered differently.
 const RENDERING: &str = "2";
 
@@ -95,7 +97,7 @@ impl Feed {
             return Err(ctx.settings.tier_too_low(needs, redaction.whole_from, "`changes` shows all in redacted form"));
         }
         let (mut notes, page_request) = (Vec::new(), &query.request.page);
-        page_request.check(call, false)?;
+        page_request.check(call)?;
         let limit = page_request.limit_of(call);
         let mut at = position::position(ctx, &self.source, page_request.as_of.as_deref()).await?;
         let given = page_request.cursor.as_ref().map(|text| cursor::read(&ctx.secrets, self.source.service, text)).transpose()?;
@@ -106,8 +108,24 @@ impl Feed {
         }
         let free_after = sample(call, &self.source, &at, Seq(0), &mut notes).await?;
         let mut note = query.filter.look_up(ctx, &at, free_after).await?;
-        let mut after = match given {
-            Some((seq, made_under)) => {
+        // Where a page with the last changes ends.
+        let end = match &given {
+            Some((seq, _)) => page_request.start.is_some().then_some((*seq).min(at.seq)),
+            None => page_request.is_newest(call).then_some(at.seq),
+        };
+        let mut page = None;
+        let after = match (given, end) {
+            (given, Some(end)) => {
+                if given.is_some_and(|(_, made_under)| made_under != filter) {
+                    return Err(cursor::filter_changed());
+                }
+                let (found, cut) = self.newest_page(ctx, &at, &query, (end, free_after), limit).await?;
+                if !call.form.has_events() {
+                    notes.extend(cut);
+                }
+                page.insert(found).from.previous()
+            }
+            (Some((seq, made_under)), None) => {
                 if let Some(mut rebase) = Rebase::<F>::of(&made_under, &filter, query.request.rebase)? {
                     if call.form == Form::Events {
                         return Err(Problem::parameter(
@@ -122,20 +140,14 @@ impl Feed {
                 }
                 seq
             }
-            None if page_request.is_newest(call) => {
-                let found = newest(ctx, self, &at, query.filter.news(), free_after, limit).await?;
-                // The page begins where the search stopped; older changes that the filter selects are in no page of this reader.
-                if !call.form.has_events() {
-                    notes.extend(found.list_note());
-                }
-                let searched_after = if found.is_complete() { at.seq } else { found.complete_from().previous() };
-                found.changes.last().map_or(searched_after, |oldest| oldest.seq.previous())
-            }
-            None => start(ctx, &self.source, page_request.start.as_deref(), &at).await?,
+            (None, None) => start(ctx, &self.source, page_request.start.as_deref(), &at).await?,
         };
-        after = after.max(free_after);
+        let after = after.max(free_after);
         let deadline = page_request.deadline();
-        let mut page = self.page(ctx, &at, &query, (after, free_after), after, limit).await?;
+        let mut page = match page {
+            Some(page) => page,
+            None => self.page(ctx, &at, &query, (after, free_after), after, limit).await?,
+        };
         while page.items.is_empty() && page.to >= at.seq {
             let Some(later) = later(ctx, &self.source, &at, deadline).await? else { break };
             at = later;
@@ -255,8 +267,43 @@ impl Feed {
     ) -> Result<Page<F::Record>, Problem> {
         let selection = Selection::new(ctx, &self.source, self.tables, at, vec![query.filter.news()]).await?;
         let found = selection.find(from_here, at.seq, limit, Direction::Forwards).await?;
-        let (mut items, mut without_before) = (Vec::with_capacity(found.changes.len()), 0);
-        for mut change in found.changes {
+        let (items, without_before) = self.items(at, query, found.changes, free_after).await?;
+        Ok(Page { items, from: after.next(), to: found.to.max(from_here), has_more: found.to < at.seq, without_before, older: None })
+    }
+
+    /// Reads the last changes up to `end` that the filter selects into a page, and the note if the search for them stopped before it was complete. Changes
+    /// up to `free_after` are not shown.
+    async fn newest_page<F: Filter>(
+        &self,
+        ctx: &Context,
+        at: &Position,
+        query: &Query<F>,
+        (end, free_after): (Seq, Seq),
+        limit: usize,
+    ) -> Result<(Page<F::Record>, Option<String>), Problem> {
+        let until = Position { seq: end, ..at.clone() };
+        let found = newest(ctx, self, &until, query.filter.news(), free_after, limit).await?;
+        let older = (!found.is_complete()).then_some(found.complete_from().previous());
+        let (note, mut changes) = (found.list_note(), found.changes);
+        // All that is selected is shown, so the page begins with the first of it.
+        let first = || changes.last().map_or(end, |oldest| oldest.seq.previous());
+        let after = older.unwrap_or_else(first).max(free_after);
+        changes.reverse();
+        let (items, without_before) = self.items(at, query, changes, free_after).await?;
+        Ok((Page { items, from: after.next(), to: end.max(after), has_more: end < at.seq, without_before, older }, note))
+    }
+
+    /// Makes the items of a page from its changes, and counts those that are shown without what they tell of the version before them. Of records before a
+    /// change, versions up to `free_after` are not shown.
+    async fn items<F: Filter>(
+        &self,
+        at: &Position,
+        query: &Query<F>,
+        changes: Vec<Element<F::Record>>,
+        free_after: Seq,
+    ) -> Result<(Vec<Item<F::Record>>, usize), Problem> {
+        let (mut items, mut without_before) = (Vec::with_capacity(changes.len()), 0);
+        for mut change in changes {
             let id = change.record.id().to_owned();
             without_before += usize::from(hide_unseen(&self.source, at, &id, &mut change, free_after).await?);
             let before = if query.request.before && change.event == "modified" {
@@ -269,7 +316,7 @@ impl Feed {
             };
             items.push(Item { change, before });
         }
-        Ok(Page { items, from: after.next(), to: found.to.max(from_here), has_more: found.to < at.seq, without_before })
+        Ok((items, without_before))
     }
 
     /// Reads which records a new filter adds and removes, as they were at the cursor.
@@ -311,7 +358,7 @@ impl Feed {
         let is_over = found.to >= seq;
         let made_under = if is_over { new.clone() } else { format!("{REBASE}{}{REBASE}{}{REBASE}{new}", found.to, rebase.old.canonical()) };
         let next = cursor::encode(&ctx.secrets, self.source.service, seq, &made_under);
-        let page = Page { items, from: seq.next(), to: seq, has_more: !is_over || seq < at.seq, without_before: 0 };
+        let page = Page { items, from: seq.next(), to: seq, has_more: !is_over || seq < at.seq, without_before: 0, older: None };
         self.render(call, at, page, next, &made_under, notes, query, show).await
     }
 
@@ -335,25 +382,26 @@ impl Feed {
         let (from, to, without_before) = (page.from.to_string(), page.to.to_string(), page.without_before.to_string());
         // A filter may resolve differently later, so the same range can have other items.
         let seqs: Vec<String> = page.items.iter().map(|item| item.change.seq.to_string()).collect();
-        let etag = etag(
-            &*at.view,
-            &[
-                RENDERING,
-                self.source.service,
-                self.list,
-                &from,
-                &to,
-                filter,
-                &cursor,
-                if page.has_more { "more" } else { "end" },
-                &seqs.join(","),
-                if query.request.before { "before" } else { "" },
-                &without_before,
-                note.as_deref().unwrap_or_default(),
-                call.caller.tier.as_str(),
-                call.form.as_str(),
-            ],
-        );
+        let seqs = seqs.join(",");
+        let older = page.older.map(|seq| cursor::encode(&ctx.secrets, self.source.service, seq, filter));
+        let mut inputs = vec![
+            RENDERING,
+            self.source.service,
+            self.list,
+            &from,
+            &to,
+            filter,
+            &cursor,
+            if page.has_more { "more" } else { "end" },
+            &seqs,
+            if query.request.before { "before" } else { "" },
+            &without_before,
+            note.as_deref().unwrap_or_default(),
+            call.caller.tier.as_str(),
+            call.form.as_str(),
+        ];
+        inputs.extend(older.as_deref());
+        let etag = etag(&*at.view, &inputs);
         if matches_etag(call.if_none_match.as_deref(), &etag) {
             return Ok(Answer { body: Body::NotModified, etag, next_cursor: cursor, has_more: page.has_more, status: 200 });
         }
@@ -381,6 +429,7 @@ impl Feed {
         let mut body = to_value(&info)?;
         if let Some(fields) = body.as_object_mut() {
             fields.insert(self.list.to_owned(), to_value(&items)?);
+            fields.extend(older.map(|older| (OLDER.to_owned(), older.into())));
         }
         Ok(Answer { body: Body::Json(body), etag, next_cursor: cursor, has_more: page.has_more, status: 200 })
     }
@@ -394,6 +443,8 @@ struct Page<R: ChangeRecord> {
     has_more: bool,
     /// How many of the changes are shown without what they tell of the version before them.
     without_before: usize,
+    /// Of a page with the last changes: the change up to which the ones before it are read; `None` if the filter selects none of them.
+    older: Option<Seq>,
 }
 
 /// The progress of a rebase.

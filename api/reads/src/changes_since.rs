@@ -8,7 +8,7 @@ use std::sync::Arc;
 use feed::filter::Filter;
 use feed::page::PageInfo;
 use feed::page_request::FilteredPageRequest;
-use feed::query::Query;
+use feed::query::{OLDER, Query};
 use feed::watchable::WatchableFeed;
 use operation::problem::Problem;
 use operation::{Answer, Call, Definition, Operation};
@@ -28,7 +28,8 @@ pub fn definition() -> Definition {
         path: "/v1/whats_changed_since",
         description: "Keep the `cursor` of each answer and send it with the next call: every matching change comes exactly once. A cursor \
             belongs to its filter. With another filter it is refused with `filter-changed`; with `rebase=true` the answers first list what \
-            the new filter adds and removes. A page may be shorter than `limit`, or empty, while `hasMore` is true.",
+            the new filter adds and removes. A page may be shorter than `limit`, or empty, while `hasMore` is true. With `start=newest` a page \
+            ends at `cursor`, if it is given: the `older` of the page after it.",
         ..Definition::read()
     }
 }
@@ -109,7 +110,13 @@ impl<S: WatchableFeed> JsonSchema for Page<S> {
         let items = generator.subschema_for::<S::Shown>();
         let mut schema = PageInfo::json_schema(generator);
         let changes = json_schema!({ "type": "array", "items": items, "description": "The changes, oldest first." });
+        let older = json_schema!({
+            "type": "string",
+            "description": "Of a page with the last changes (`start=newest`): send it as `cursor`, again with `start=newest`, to get the changes before \
+                them. Absent if there are none.",
+        });
         properties_of(&mut schema).insert(list.to_owned(), changes.to_value());
+        properties_of(&mut schema).insert(OLDER.to_owned(), older.to_value());
         if let Some(Value::Array(required)) = schema.get_mut("required") {
             required.insert(0, list.into());
         }
