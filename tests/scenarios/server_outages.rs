@@ -9,12 +9,13 @@ use schemas::topics::RECALLS;
 use serde_json::{Value, json};
 
 use crate::bad_input::problem;
+use crate::child::HANG_TIMEOUT;
 use crate::cluster::Cluster;
 use crate::engine::{SimulatedUpstreams, moving_clock};
 use crate::process::{Server, is_timed, run, stderr_of_failure, stdout, wait_for};
 use crate::reader::Reader;
 
-/// The longest permitted time of an answer: the server's limit for a command, 15 seconds, and as long again for a busy machine.
+/// The longest permitted time of an answer where times are measured: the server's limit for a command, 15 seconds, and as long again for a busy machine.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// How a server is lost.
@@ -26,11 +27,12 @@ enum How {
     Killed,
 }
 
-/// Sends a request and asserts that the answer comes in time.
+/// Sends a request and asserts that the answer comes: in time where times are measured, and before the test would hang elsewhere.
 fn ask(server: &Server, method: &str, path: &str, key: &str, body: &str) -> crate::process::Answer {
     let started = Instant::now();
     let answer = server.send(method, path, key, body);
-    assert!(started.elapsed() < ANSWER_TIMEOUT, "{method} {path} was answered after {:?}", started.elapsed());
+    let time_max = if is_timed() { ANSWER_TIMEOUT } else { HANG_TIMEOUT };
+    assert!(started.elapsed() < time_max, "{method} {path} was answered after {:?}", started.elapsed());
     answer
 }
 
