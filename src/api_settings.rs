@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use event_log::kafka::Framing;
 use operation::Service;
-use operation::context::{RetrySchedule, ServiceSettings, Settings};
+use operation::context::{CallTimes, RetrySchedule, ServiceSettings, Settings};
 use operation::tiers::Tiers;
 use payments::{Payments, SettingError, Settings as PaymentSettings};
 
@@ -27,6 +27,7 @@ pub(crate) fn api_settings(config: &Config, listening: Option<SocketAddr>) -> Se
         forwarded_header: api.forwarded_header,
         listening: listening.map(|address| address.ip()),
         request_timeout_s: api.request_timeout_s.get(),
+        call_times: CallTimes::default(),
         body_bytes_max: api.body_bytes_max.get(),
         allowed_hosts: api.allowed_hosts.clone(),
         public_brokers: api.public_brokers.clone(),

@@ -59,6 +59,11 @@ impl SimulatedClock {
         self.at_ms.store(i64::MIN, Ordering::Relaxed);
     }
 
+    /// Whether the history has ended and the clock that is read afterwards is fixed.
+    fn is_fixed(&self) -> bool {
+        self.at_ms.load(Ordering::Relaxed) == i64::MIN && matches!(self.after, After::Fixed(_))
+    }
+
     fn now(&self) -> Timestamp {
         match (self.at_ms.load(Ordering::Relaxed), self.after) {
             (i64::MIN, After::Shifted(ms)) => shifted(ms),
@@ -89,6 +94,16 @@ impl Clock {
             Self::Fixed(at) => *at,
             Self::Shifted(ms) => shifted(*ms),
             Self::Simulated(clock) => clock.now(),
+        }
+    }
+
+    /// Returns this clock, or the system's instead of one that is fixed: for what has to come to an end, for example a limit per second.
+    #[must_use]
+    pub fn moving(&self) -> Self {
+        match self {
+            Self::Fixed(_) => Self::System,
+            Self::Simulated(clock) if clock.is_fixed() => Self::System,
+            clock => *clock,
         }
     }
 
@@ -146,5 +161,17 @@ mod tests {
             while clock.now() == first {}
             assert!(clock.now() > first);
         }
+    }
+    /// Proves that a fixed clock is replaced by the system's where time has to pass, also after a history, and that no other clock is.
+    #[test]
+    fn a_fixed_clock_does_not_move() {
+        let at: Timestamp = "2027-03-01T09:30:00Z".parse().unwrap();
+        let demo = SimulatedClock::new(at, Clock::Fixed(at));
+        assert_eq!(Clock::Simulated(demo).moving().now(), at, "a history moves");
+        demo.end();
+        for clock in [Clock::Fixed(at), Clock::Simulated(demo), Clock::System] {
+            assert!(matches!(clock.moving(), Clock::System), "{clock:?}");
+        }
+        assert!(matches!(Clock::Shifted(5).moving(), Clock::Shifted(5)));
     }
 }

@@ -6,13 +6,14 @@ use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use ::payments::Payments;
 use arguments::Checker;
 use bytes::Bytes;
 use event_log::{Append, Record};
 use feed::live::Live;
-use operation::context::{Context, ServiceSettings, Settings};
+use operation::context::{CallTimes, Context, ServiceSettings, Settings};
 use operation::problem::Problem;
 use operation::secrets::Secrets;
 use operation::tiers::{Limits, Tiers};
@@ -28,6 +29,7 @@ use serde_json::Value;
 use surfaces::server::Server;
 use tokio::task::JoinHandle;
 
+use crate::child::HANG_TIMEOUT;
 use crate::engine::{Engine, settings, upstream_names};
 use crate::payments::PAY_TO;
 use crate::payments::backend::PaymentBackend;
@@ -80,7 +82,7 @@ impl LocalApi {
     /// Opens the API over any engine without a running projector.
     pub(crate) fn over_engine(engine: Engine, clock: Clock, base_url: Option<&str>) -> Self {
         let address = SocketAddr::from(([127, 0, 0, 1], 8080));
-        let context = context(services::all, &engine, clock, base_url, address, Payments::default(), false);
+        let context = context(services::all, &engine, clock, live(base_url), address, Payments::default(), false);
         let mounted = |service: Service| {
             let checkers = service.operations.iter().map(|operation| Checker::new(operation).unwrap()).collect();
             (service, checkers)
@@ -144,12 +146,18 @@ impl LocalApi {
     }
 }
 
-/// Returns a context over an engine whose links use the given address.
+/// The live look-ups at the upstreams at an address, if there is one. A busy machine delays them and fails none.
+fn live(base_url: Option<&str>) -> Live {
+    let upstreams = base_url.map(|base_url| upstream_names().into_iter().map(|name| (name, settings(base_url))).collect::<Vec<_>>());
+    Live::new(upstreams.unwrap_or_default()).unwrap().with_deadline(HANG_TIMEOUT)
+}
+
+/// Returns a context over an engine whose links use the given address. No call is refused because it takes long.
 fn context(
     services: fn() -> Vec<Service>,
     engine: &Engine,
     clock: Clock,
-    base_url: Option<&str>,
+    live: Live,
     address: SocketAddr,
     payments: Payments,
     private_targets: bool,
@@ -160,11 +168,11 @@ fn context(
     };
     let tiers = Tiers::of_two(Limits::new(100, 0, 25, 0, 0), Limits::new(10_000, 0, 200, 20, 50).with_fleets(2));
     let cache_dir = Some(std::env::temp_dir().join(format!("highwater-cache-{}-{}", std::process::id(), address.port())));
-    let own = Settings { private_targets, cache_dir, ..Settings::new(services().into_iter().map(service).collect(), tiers) };
+    let call_times =
+        CallTimes { read: HANG_TIMEOUT, live_read: HANG_TIMEOUT, file: HANG_TIMEOUT, command: HANG_TIMEOUT, sale: HANG_TIMEOUT };
+    let own = Settings { private_targets, cache_dir, call_times, ..Settings::new(services().into_iter().map(service).collect(), tiers) };
     let secrets = Secrets::from_master(&[7; 32]).unwrap();
     let (log, store) = (Arc::clone(&engine.log), Arc::clone(&engine.store));
-    let live_upstreams = base_url.map(|base_url| upstream_names().into_iter().map(|name| (name, settings(base_url))).collect::<Vec<_>>());
-    let live = Live::new(live_upstreams.unwrap_or_default()).unwrap();
     Arc::new(services::with_parts(Context::new(own, clock, secrets, log, store).with(live).with(payments)))
 }
 
@@ -183,7 +191,12 @@ impl HttpApi {
 
     /// Serves other services than the usual ones.
     pub(crate) fn with_services(services: fn() -> Vec<Service>, engine: &Engine, clock: Clock, base_url: Option<&str>) -> Self {
-        Self::serve(services, engine, clock, base_url, Payments::default(), false)
+        Self::serve(services, engine, clock, live(base_url), Payments::default(), false)
+    }
+
+    /// Serves all services, with live look-ups that end after a time.
+    pub(crate) fn with_lookup_deadline(engine: &Engine, clock: Clock, base_url: &str, deadline: Duration) -> Self {
+        Self::serve(services::all, engine, clock, live(Some(base_url)).with_deadline(deadline), Payments::default(), false)
     }
 
     /// Serves services whose operations are sold through a payment backend. Webhooks may be on this machine.
@@ -196,26 +209,19 @@ impl HttpApi {
             facilitator_url: own,
             ..::payments::Settings::default()
         };
-        Self::serve(services, engine, clock, None, Payments::new(&settings).unwrap(), true)
+        Self::serve(services, engine, clock, Live::default(), Payments::new(&settings).unwrap(), true)
     }
 
     /// Offers payment terms to callers who have to pay. Nothing can be settled.
     pub(crate) fn with_terms(engine: &Engine, clock: Clock) -> Self {
         let settings = ::payments::Settings { network: "base".to_owned(), pay_to: PAY_TO.to_owned(), ..::payments::Settings::default() };
-        Self::serve(services::all, engine, clock, None, Payments::new(&settings).unwrap(), false)
+        Self::serve(services::all, engine, clock, Live::default(), Payments::new(&settings).unwrap(), false)
     }
 
-    fn serve(
-        services: fn() -> Vec<Service>,
-        engine: &Engine,
-        clock: Clock,
-        base_url: Option<&str>,
-        payments: Payments,
-        private_targets: bool,
-    ) -> Self {
+    fn serve(services: fn() -> Vec<Service>, engine: &Engine, clock: Clock, live: Live, payments: Payments, private_targets: bool) -> Self {
         let server = Server::bind(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
         let address = server.address();
-        let context = context(services, engine, clock, base_url, address, payments, private_targets);
+        let context = context(services, engine, clock, live, address, payments, private_targets);
         let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
         let own = Arc::clone(&context);
         let serving = tokio::spawn(async move {

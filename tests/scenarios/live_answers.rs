@@ -23,8 +23,10 @@ use crate::child::run_check;
 use crate::engine::{RECEIPT_SEED, SimulatedUpstreams, fixed_clock, upstream_names};
 use crate::process::{Answer, send, wait_for};
 
-/// How late a slow upstream answers: long after the deadline of queries to upstreams.
+/// How late a slow upstream answers: long after the deadline of the server that queries it.
 const SLOW_MS: f64 = 200_000.0;
+/// The deadline of queries to slow upstreams. Other queries have time enough for a busy machine.
+const SLOW_DEADLINE: Duration = Duration::from_secs(1);
 
 /// The upstreams that live operations query.
 const LIVE_UPSTREAMS: &[&str] = &["clinical_trials", "edgar", "nih_reporter", "usaspending"];
@@ -124,6 +126,11 @@ fn query_of(arguments: &Value) -> String {
 
 /// Calls an operation by GET. An `id` belongs into the path.
 async fn get(fixture: &Fixture, service: &str, operation: &Operation, arguments: &Value) -> Value {
+    get_from(fixture, fixture.http_api.address, service, operation, arguments).await
+}
+
+/// Calls an operation of a server of the fixture's engine by GET.
+async fn get_from(fixture: &Fixture, address: SocketAddr, service: &str, operation: &Operation, arguments: &Value) -> Value {
     fixture.advance_clock();
     let id: String = arguments["id"].as_str().unwrap_or_default().bytes().map(|byte| format!("%{byte:02X}")).collect();
     let mut others = arguments.clone();
@@ -131,7 +138,7 @@ async fn get(fixture: &Fixture, service: &str, operation: &Operation, arguments:
         others.as_object_mut().unwrap().remove("id");
     }
     let path = format!("/{service}{}?{}", operation.path.replace("{id}", &id), query_of(&others));
-    let answer = send_async(fixture.http_api.address, "GET", path.clone(), &fixture.key, String::new()).await;
+    let answer = send_async(address, "GET", path.clone(), &fixture.key, String::new()).await;
     let body: Value = serde_json::from_slice(&answer.body).unwrap();
     assert_eq!(answer.status, 200, "{path}: {body}");
     body
@@ -320,20 +327,27 @@ async fn live_operations_fall_back_to_recorded_data() {
         assert_eq!(answer["live"], true, "{service} {name}: {}", answer["note"]);
         assert!(has_records(&answer), "{service} {name}: {answer}");
     }
+    let clock = Clock::Simulated(fixture.clock);
+    let impatient = HttpApi::with_lookup_deadline(&fixture.api.engine, clock, &fixture.simulated.base_url, SLOW_DEADLINE);
     let faults: [&[(&str, f64)]; 3] = [&[("truncated_length", 1.0)], &[("slow", 1.0), ("slow_ms", SLOW_MS)], &[("500", 1.0)]];
     for (n, faults) in faults.into_iter().enumerate() {
         fixture.simulated.faults(faults, "");
+        let address = if faults[0].0 == "slow" { impatient.address } else { fixture.http_api.address };
         let (first, second): (Vec<_>, Vec<_>) = live_operations(n + 1).into_iter().enumerate().partition(|(at, _)| [0, 1, 3].contains(at));
         // At most two concurrent calls of each upstream; further ones would be postponed.
         for calls in [first, second] {
             fixture.end_back_off().await;
             let calls = calls.into_iter().map(|(_, (service, name, upstreams, arguments))| {
                 let (fixture, operation) = (&fixture, find(service, name));
-                async move { assert_recorded(faults, upstreams, service, name, &get(fixture, service, operation, &arguments).await) }
+                async move {
+                    let answer = get_from(fixture, address, service, operation, &arguments).await;
+                    assert_recorded(faults, upstreams, service, name, &answer);
+                }
             });
             futures_util::future::join_all(calls).await;
         }
     }
+    impatient.stop().await;
     fixture.simulated.faults(&[], "");
     // Earlier answers are still cached.
     for (service, name, _, arguments) in live_operations(0) {

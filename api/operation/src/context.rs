@@ -90,6 +90,28 @@ impl Default for RetrySchedule {
     }
 }
 
+/// How long calls may take until they are refused as late.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CallTimes {
+    /// A read. If the log or a database hangs, the caller gets an error early.
+    pub read: Duration,
+    /// A read that can look data up at an upstream.
+    pub live_read: Duration,
+    /// A read of a file, until it begins: the file may have to be written first.
+    pub file: Duration,
+    /// A write, including the wait until its command is projected.
+    pub command: Duration,
+    /// A paid call: some blocks of the chain, and the wait until the payment is recorded.
+    pub sale: Duration,
+}
+
+impl Default for CallTimes {
+    fn default() -> Self {
+        let [read, live_read, file, command, sale] = [5, 20, 30, 15, 60].map(Duration::from_secs);
+        Self { read, live_read, file, command, sale }
+    }
+}
+
 /// Settings of the API.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -107,6 +129,8 @@ pub struct Settings {
     pub listening: Option<IpAddr>,
     /// How long a client may take to send the head and body of a request, in seconds.
     pub request_timeout_s: u64,
+    /// How long calls may take.
+    pub call_times: CallTimes,
     /// The largest request body, in bytes.
     pub body_bytes_max: usize,
     /// Host names that the MCP endpoint accepts, in addition to those of the base URLs.
@@ -176,6 +200,7 @@ impl Settings {
             forwarded_header: ForwardedHeader::default(),
             listening: None,
             request_timeout_s: 10,
+            call_times: CallTimes::default(),
             body_bytes_max: 64 << 10,
             allowed_hosts: Vec::new(),
             public_brokers: Vec::new(),

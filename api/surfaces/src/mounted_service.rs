@@ -14,7 +14,7 @@ use arguments::{Checker, SchemaError};
 use futures_util::FutureExt;
 use http::HeaderName;
 use operation::context::Part;
-use operation::context::{Context, ServiceSettings};
+use operation::context::{CallTimes, Context, ServiceSettings};
 use operation::metrics::Meter;
 use operation::problem::Problem;
 use operation::{Answer, AnswerFuture, Call, Form, Method, Operation, Service, Stage};
@@ -30,16 +30,6 @@ use warp::reply::Response;
 use crate::response::set_text;
 use crate::routes::Routes;
 
-/// How long a read may take. If the log or a database hangs, the caller gets an error early.
-const READ_TIME_MAX: Duration = Duration::from_secs(5);
-/// How long a read may take if it can look data up at an upstream.
-const LIVE_TIME_MAX: Duration = Duration::from_secs(20);
-/// How long a read of a file may take until it begins: the file may have to be written first.
-const FILE_TIME_MAX: Duration = Duration::from_secs(30);
-/// How long a write may take, including the wait until its command is projected.
-const COMMAND_TIME_MAX: Duration = Duration::from_secs(15);
-/// How long a paid call may take: some blocks of the chain, and the wait until the payment is recorded.
-const SALE_TIME_MAX: Duration = Duration::from_secs(60);
 /// After how many seconds to retry a call that took too long.
 const LATE_RETRY_S: u64 = 2;
 
@@ -138,18 +128,19 @@ impl Mounted {
                 }
             }
         };
-        self.within_time(operation, wait, is_paid, answering).await
+        self.within_time(context, operation, wait, is_paid, answering).await
     }
 
     /// Waits for the answer to a call that itself waits for changes for as long as `wait`. A call that takes too long is logged and refused.
     async fn within_time<T>(
         &self,
+        context: &Context,
         operation: &Operation,
         wait: Duration,
         is_paid: bool,
         answering: impl Future<Output = Result<T, Problem>>,
     ) -> Result<T, Problem> {
-        let time_max = time_max_of(operation, wait, is_paid);
+        let time_max = time_max_of(&context.settings.call_times, operation, wait, is_paid);
         tokio::time::timeout(time_max, answering).await.unwrap_or_else(|_| {
             tracing::error!(service = self.service.name, operation = operation.name, seconds = time_max.as_secs(), "a call took too long");
             Err(if is_paid {
@@ -184,7 +175,7 @@ impl Mounted {
         let call = Call { context: Arc::clone(context), caller, form, idempotency_key, watch_token, stage: Stage::Whole, if_none_match };
         let run = |stage: Stage, arguments: Value| self.run(operation, Call { stage, ..call.clone() }, arguments);
         if must_pay {
-            let goods = self.goods(operation, resource, arguments.as_ref().ok());
+            let goods = self.goods(&context.settings.call_times, operation, resource, arguments.as_ref().ok());
             let (answer, settlement) = sell(context, address, goods, arguments, payment, run).await?;
             admitted.settlement = Some(settlement);
             return Ok((answer, admitted));
@@ -224,7 +215,7 @@ impl Mounted {
             };
             self.run(operation, call, arguments).await
         };
-        value_of(self.within_time(operation, wait, false, answering).await?)
+        value_of(self.within_time(context, operation, wait, false, answering).await?)
     }
 
     /// Runs a handler. If it panics, the caller gets `internal`.
@@ -240,23 +231,23 @@ impl Mounted {
     }
 
     /// What an operation is sold as.
-    fn goods(&self, operation: &Operation, resource: String, arguments: Option<&Value>) -> Goods {
+    fn goods(&self, times: &CallTimes, operation: &Operation, resource: String, arguments: Option<&Value>) -> Goods {
         let micros = operation.price_of(&self.settings, arguments).unwrap_or(0);
         let offer = Offer { resource, description: operation.summary.to_owned(), micros };
         // Earlier than the call would be refused.
-        let preview_time_max = time_max_of(operation, Duration::ZERO, false) * 4 / 5;
+        let preview_time_max = time_max_of(times, operation, Duration::ZERO, false) * 4 / 5;
         Goods { service: self.service.name, operation: operation.name, offer, free_from: operation.price.least_tier(), preview_time_max }
     }
 }
 
 /// How long a call may take that itself waits for changes for as long as `wait`.
-fn time_max_of(operation: &Operation, wait: Duration, is_paid: bool) -> Duration {
+fn time_max_of(times: &CallTimes, operation: &Operation, wait: Duration, is_paid: bool) -> Duration {
     match operation.method {
-        _ if is_paid => SALE_TIME_MAX,
-        Method::Get if operation.is_live() => LIVE_TIME_MAX,
-        Method::Get if !operation.files.is_empty() => FILE_TIME_MAX,
-        Method::Get => READ_TIME_MAX.saturating_add(wait),
-        Method::Post | Method::Patch | Method::Delete => COMMAND_TIME_MAX,
+        _ if is_paid => times.sale,
+        Method::Get if operation.is_live() => times.live_read,
+        Method::Get if !operation.files.is_empty() => times.file,
+        Method::Get => times.read.saturating_add(wait),
+        Method::Post | Method::Patch | Method::Delete => times.command,
     }
 }
 

@@ -1,9 +1,9 @@
 //! Leases, counters and stored values, changed one at a time.
 //!
 //! One process owns the data directory, so that a mutex makes the calls linearizable. Leases belong to tasks of this process and are held
-//! in memory: they end with the process. Counters are rows in a keyspace of their own; every change is handed to the operating system
-//! before the call returns, so that it survives a kill of the process. While the disk is full they are counted in memory, so that callers are still
-//! answered. Values are files of their own (`values.rs`).
+//! in memory: they end with the process. They count real time instead of the configured clock, because under a fixed clock no lease would end. Counters are
+//! rows in a keyspace of their own; every change is handed to the operating system before the call returns, so that it survives a kill of the process. While
+//! the disk is full they are counted in memory, so that callers are still answered. Values are files of their own (`values.rs`).
 
 use std::collections::HashMap;
 use std::ops::Bound;
