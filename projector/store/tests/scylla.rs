@@ -36,6 +36,11 @@ static OLD: Table = Table {
 };
 static DEF: ViewDef = ViewDef { name: "tested", tables: &[&ROWS, &BYTES, &OLD], hides: &[] };
 
+/// Waits for a future; panics with what it waited for after a time limit.
+async fn within<F: Future>(what: &str, future: F) -> F::Output {
+    tokio::time::timeout(HANG_TIMEOUT, future).await.unwrap_or_else(|_| panic!("{what} did not occur within {HANG_TIMEOUT:?}"))
+}
+
 /// Returns a node's address, or ends the test with a message why it did not run.
 macro_rules! node {
     ($test:literal) => {
@@ -144,7 +149,8 @@ async fn two_processes_share_a_keyspace() {
     assert_eq!(ours.generation(), theirs.generation());
     let nothing = Checkpoint::default();
     let first = at_seq(1);
-    let (woken, committed) = tokio::join!(theirs.wait_past(&nothing), ours.commit(vec![row(1, "a", 1)], &first));
+    let (woken, committed) =
+        tokio::join!(within("waking a waiting reader", theirs.wait_past(&nothing)), ours.commit(vec![row(1, "a", 1)], &first));
     committed.unwrap();
     assert_eq!(woken.unwrap(), at_seq(1), "a commit of another process wakes waiters");
     assert_eq!(value(&*theirs, 1).await.as_deref(), Some("a"));
@@ -152,7 +158,7 @@ async fn two_processes_share_a_keyspace() {
 
     let rebuilt = one.begin_rebuild(&DEF).await.unwrap();
     rebuilt.commit(vec![row(1, "rebuilt", 1)], &at_seq(1)).await.unwrap();
-    let (woken, swapped) = tokio::join!(theirs.wait_past(&first), one.swap(&rebuilt));
+    let (woken, swapped) = tokio::join!(within("waking a waiting reader", theirs.wait_past(&first)), one.swap(&rebuilt));
     swapped.unwrap();
     assert!(matches!(woken, Err(Error::Gone { .. })), "a swap by another process wakes waiters with Gone");
     assert_eq!(value(&*theirs, 1).await.as_deref(), Some("a"), "a reader of the old generation finishes on it");
@@ -191,7 +197,7 @@ async fn old_generations_are_dropped() {
     rebuilt.commit(vec![row(1, "new", 1)], &at_seq(1)).await.unwrap();
     swapper.swap(&rebuilt).await.unwrap();
     let dropped = async { while !matches!(old.get(&ROWS, &key!["p", 1]).await, Err(Error::Gone { .. })) {} };
-    tokio::time::timeout(HANG_TIMEOUT, dropped).await.expect("the old tables are dropped");
+    within("the removal of old tables", dropped).await;
     assert!(matches!(old.scan(&ROWS, Span::default()).next(1).await, Err(Error::Gone { .. })));
     assert_eq!(value(&*reader.live(&DEF).await.unwrap(), 1).await.as_deref(), Some("new"));
 }
@@ -416,7 +422,7 @@ async fn an_unreachable_node_is_found_again() {
                 async { assert!(matches!(view.scan(&OLD, Span::default()).next(1).await, Err(Error::Unavailable { .. }))) },
             )
         };
-        tokio::time::timeout(HANG_TIMEOUT, failing).await.expect("a call to an unreachable node neither fails nor succeeds");
+        within("the failure of calls to an unreachable node", failing).await;
         assert!(cfg!(debug_assertions) || begun.elapsed() < Duration::from_secs(15), "{:?}", begun.elapsed());
         proxy.set(Traffic::All);
         seq += 1;
@@ -427,8 +433,8 @@ async fn an_unreachable_node_is_found_again() {
                 tokio::task::yield_now().await;
             }
         };
-        tokio::time::timeout(HANG_TIMEOUT, back).await.expect("the node is not found again");
+        within("a commit to a node that is reachable again", back).await;
         assert_eq!(value(&*view, 1).await, Some(after));
-        assert_eq!(waiting.await.unwrap().unwrap(), checkpoint);
+        assert_eq!(within("waking a waiting reader", waiting).await.unwrap().unwrap(), checkpoint);
     }
 }

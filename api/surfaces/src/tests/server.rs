@@ -78,9 +78,14 @@ async fn exchange(address: SocketAddr, bytes: &str) -> String {
     read_all(&mut stream).await
 }
 
+/// Waits for a future; panics with what it waited for after a time limit.
+async fn within<F: Future>(what: &str, future: F) -> F::Output {
+    tokio::time::timeout(PATIENCE, future).await.unwrap_or_else(|_| panic!("{what} did not occur within {PATIENCE:?}"))
+}
+
 async fn read_all(stream: &mut TcpStream) -> String {
     let mut bytes = Vec::new();
-    let outcome = tokio::time::timeout(PATIENCE, stream.read_to_end(&mut bytes)).await.expect("the server closes in time");
+    let outcome = within("the end of a connection", stream.read_to_end(&mut bytes)).await;
     if let Err(error) = outcome {
         assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset);
     }
@@ -266,15 +271,15 @@ async fn graceful_stop() {
     let gate = Arc::clone(&running.fixture.gate);
     let mut idle = TcpStream::connect(running.address).await.unwrap();
     let begun = tokio::spawn(exchange_owned(running.address, request("/fake/api/wait", "").replace("Connection: close\r\n", "")));
-    gate.notified().await;
+    within("the start of a request", gate.notified()).await;
     running.stop.send(()).unwrap();
     assert_eq!(read_all(&mut idle).await, "", "an idle connection is closed");
     assert!(TcpStream::connect(running.address).await.is_err(), "nothing new is taken");
     assert!(!running.task.is_finished(), "the server waits for what was begun");
     gate.notify_one();
-    let answer = begun.await.unwrap();
+    let answer = within("the answer to a request in flight", begun).await.unwrap();
     assert!(answer.starts_with("HTTP/1.1 200") && answer.ends_with("{\"waited\":true}"), "{answer}");
-    tokio::time::timeout(PATIENCE, running.task).await.unwrap().unwrap();
+    within("the stop of the server", running.task).await.unwrap();
 }
 
 /// Proves that at shutdown a connection that has sent a part of a head is closed while a request in flight continues, and is completed.
@@ -289,16 +294,16 @@ async fn unfinished_heads_do_not_delay_a_stop() {
         parts.push(stream);
     }
     let begun = tokio::spawn(exchange_owned(running.address, request("/fake/api/wait", "").replace("Connection: close\r\n", "")));
-    gate.notified().await;
+    within("the start of a request", gate.notified()).await;
     running.stop.send(()).unwrap();
     for (number, mut stream) in parts.into_iter().enumerate() {
         let rest = read_all(&mut stream).await;
         assert_eq!(rest.is_empty(), number < 2, "{rest}");
     }
     gate.notify_one();
-    let answer = begun.await.unwrap();
+    let answer = within("the answer to a request in flight", begun).await.unwrap();
     assert!(answer.ends_with("{\"waited\":true}"), "the parts were closed before the request in flight: {answer}");
-    tokio::time::timeout(PATIENCE, running.task).await.unwrap().unwrap();
+    within("the stop of the server", running.task).await.unwrap();
 }
 
 async fn exchange_owned(address: SocketAddr, bytes: String) -> String {

@@ -12,6 +12,7 @@ use schemas::topics::{self, ACCOUNTS, CHANGES_RECALLS, IMPORTS, RECALLS, Topic};
 use tokio::sync::Semaphore;
 
 use crate::contents::contents_of;
+use crate::within;
 
 fn open(dir: &Path) -> Arc<EmbeddedLog> {
     EmbeddedLog::open(dir, Options::default()).unwrap()
@@ -122,7 +123,7 @@ async fn a_backup_while_others_append_is_of_one_moment() {
     for number in 0..8 {
         let end = log.end(&ACCOUNTS, 0).await.unwrap();
         permits.add_permits(APPENDS_PER_ROUND);
-        log.wait_past(&ACCOUNTS, 0, end.plus(100)).await.unwrap();
+        within("a hundred appends", log.wait_past(&ACCOUNTS, 0, end.plus(100))).await.unwrap();
         let written = backup(&*log, &dir.path().join("backup")).await.unwrap();
         assert!(written.records > 0 && written.records.is_multiple_of(4), "{number}: {written:?}");
         if number % 4 == 3 {
@@ -136,7 +137,7 @@ async fn a_backup_while_others_append_is_of_one_moment() {
     }
     permits.close();
     for writer in writers {
-        writer.await.unwrap();
+        within("the end of a writer", writer).await.unwrap();
     }
 }
 

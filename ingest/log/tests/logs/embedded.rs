@@ -10,6 +10,8 @@ use schemas::position::LogOffset;
 use schemas::topics::{self, Topic};
 use tempfile::TempDir;
 
+use crate::within;
+
 fn record(i: usize, bytes: usize) -> Record {
     Record {
         key: Bytes::from(format!("key {i}")),
@@ -103,7 +105,8 @@ async fn reopens_after_close() {
     let log = EmbeddedLog::open(dir.path(), Options::default()).unwrap();
     log.append(appends).await.unwrap();
     let end = log.end(&topics::ACCOUNTS, 0).await.unwrap();
-    let (waited, closed) = tokio::join!(log.wait_past(&topics::ACCOUNTS, 0, end), log.close());
+    let waiting = within("the end of a wait", log.wait_past(&topics::ACCOUNTS, 0, end));
+    let (waited, closed) = tokio::join!(waiting, log.close());
     closed.unwrap();
     assert!(matches!(waited, Err(Error::Unavailable { .. })));
     assert!(read_all(&log, &topics::ACCOUNTS, 0, 777).await == expected);
@@ -122,7 +125,7 @@ async fn batches_appear_at_once() {
         tokio::spawn(async move {
             let mut end = 0;
             while end < 50 * 40 {
-                log.wait_past(&topics::ACCOUNTS, 0, LogOffset(end)).await.unwrap();
+                within("a record after those read", log.wait_past(&topics::ACCOUNTS, 0, LogOffset(end))).await.unwrap();
                 end = log.end(&topics::ACCOUNTS, 0).await.unwrap().0;
                 assert_eq!(end % 40, 0);
                 assert_eq!(log.read(&topics::ACCOUNTS, 0, LogOffset(end - 40), 40, usize::MAX).await.unwrap().len(), 40);
@@ -132,7 +135,7 @@ async fn batches_appear_at_once() {
     for _ in 0..50 {
         log.append(batch(&topics::ACCOUNTS, 40, 20)).await.unwrap();
     }
-    reader.await.unwrap();
+    within("the reading of all batches", reader).await.unwrap();
 }
 
 /// Proves that a cancelled append leaves the log intact: its batch is there or not, and later batches are there.

@@ -15,9 +15,10 @@ use rand::{RngExt, SeedableRng};
 use schemas::position::LogOffset;
 use schemas::topics::{ACCOUNTS, RECALLS, Topic};
 
+use crate::within;
+
 const MIB: u64 = 1024 * 1024;
 const LIMITS: Limits = Limits { reserve_bytes: 4 * MIB, low_bytes: 8 * MIB };
-const PATIENCE: Duration = Duration::from_secs(300);
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 fn open(dir: &Path, space: SpaceWatch) -> Arc<EmbeddedLog> {
@@ -50,7 +51,7 @@ async fn wait_until_ready(log: &EmbeddedLog) {
             tokio::time::sleep(POLL_INTERVAL).await;
         }
     };
-    tokio::time::timeout(PATIENCE, ready).await.expect("the log is not ready again");
+    within("readiness of the log", ready).await;
 }
 
 /// Returns the numbers of all records.
@@ -89,7 +90,7 @@ async fn appends_pause_before_the_disk_is_full() {
     free.store(100 * MIB, Ordering::Relaxed);
     wait_until_ready(&log).await;
     log.append(record(3)).await.unwrap();
-    waiting.await.unwrap().unwrap();
+    within("waking a waiting reader", waiting).await.unwrap().unwrap();
     assert_eq!(numbers(&log).await, [1, 3]);
     log.close().await.unwrap();
 }

@@ -12,6 +12,8 @@ use rdkafka::error::KafkaError;
 use schemas::position::LogOffset;
 use schemas::topics::{RECALLS, TopicKind};
 
+use crate::within;
+
 fn options(test: &str) -> Option<Options> {
     let address = engines::or_skip(engines::kafka(), test)?;
     Some(Options { prefix: format!("{}.", engines::unique("log")), ..Options::new(&address) })
@@ -71,7 +73,7 @@ async fn appends_of_other_processes_are_seen() {
             tokio::spawn(async move { two.wait_past(&RECALLS, 0, LogOffset(round)).await })
         };
         one.append(vec![record(&round.to_string())]).await.unwrap();
-        waiter.await.unwrap().unwrap();
+        within("waking a waiting reader", waiter).await.unwrap().unwrap();
         let read = two.read(&RECALLS, 0, LogOffset(round), 10, 1 << 20).await.unwrap();
         assert_eq!(read[0].record.value, round.to_string());
         assert_eq!(two.end(&RECALLS, 0).await.unwrap(), LogOffset(round + 1));
@@ -106,7 +108,7 @@ async fn unclean_elections_of_one_copy_are_accepted() {
     set_topic(&options, &[(UNCLEAN, "true"), ("max.message.bytes", "1114112")]).await.unwrap();
     // The broker applies new settings a moment after it has accepted them.
     let applied = async { while topic_setting(&options, UNCLEAN).await.unwrap().as_deref() != Some("true") {} };
-    tokio::time::timeout(std::time::Duration::from_secs(300), applied).await.expect("the setting is not applied within five minutes");
+    within("the new setting of a topic", applied).await;
     KafkaLog::open(options).await.unwrap();
 }
 
@@ -156,7 +158,7 @@ async fn a_lowered_size_limit_is_reported() {
             }
         }
     };
-    let error = tokio::time::timeout(std::time::Duration::from_secs(300), refused).await.unwrap();
+    let error = within("the refusal of a record", refused).await;
     for words in
         [&format!("topic {}recalls refuses", options.prefix), "a record of 100001 bytes", "max.message.bytes must be 1114112 or more"]
     {
@@ -165,7 +167,7 @@ async fn a_lowered_size_limit_is_reported() {
     log.append(vec![record("meanwhile")]).await.unwrap();
     set_batch_bytes_max(&options, "1114112").await.unwrap();
     let taken = async { while log.append(vec![record(&large)]).await.is_err() {} };
-    tokio::time::timeout(std::time::Duration::from_secs(300), taken).await.unwrap();
+    within("the append of a record", taken).await;
     let read = log.read(&RECALLS, 0, LogOffset(0), 100, 1 << 30).await.unwrap();
     let sizes: Vec<usize> = read.iter().map(|stored| stored.record.value.len()).filter(|size| *size < 1_000).collect();
     assert_eq!(sizes, ["before".len(), "meanwhile".len()]);

@@ -298,7 +298,8 @@ async fn damage_found_by_a_read() {
     let error = view.get(&ROWS, &key!["p", 2]).await.err().unwrap();
     assert!(matches!(&error, Error::Rebuilding { reason, .. } if reason.contains("differs from its checksum")), "{error}");
     assert!(matches!(view.get(&ROWS, &key!["p", 1]).await, Err(Error::Rebuilding { .. } | Error::Gone { .. })));
-    assert!(matches!(waiting.await.unwrap(), Err(Error::Gone { .. })));
+    let woken = tokio::time::timeout(HANG_TIMEOUT, waiting).await.expect("a waiting reader is woken");
+    assert!(matches!(woken.unwrap(), Err(Error::Gone { .. })));
     assert!(matches!(store.live(&DEF).await, Err(Error::Rebuilding { .. })));
     let next = store.live_to_project(&DEF).await.unwrap();
     assert_eq!((next.generation(), next.checkpoint().await.unwrap()), (2, Checkpoint::default()));
