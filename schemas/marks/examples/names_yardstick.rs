@@ -4,7 +4,8 @@
 //! A pair of `data/decisions.txt` is in the tuning half if the sum of the bytes of both marks is even. The rules were chosen with the tuning half
 //! and the pairs of the contract in view; the other half is reported. Who wrote the rules had written both halves, so the other half is no independent
 //! test: it only was not used to choose between versions. The pairs and their labels are from memory of public decisions and were not looked up.
-//! `data/training.txt` has further pairs that version 6 of the rules was chosen with. `--pairs` prints every pair but those of the other half.
+//! `data/training.txt` has further pairs that version 6 of the rules was chosen with. `data/more_decisions.txt` has pairs that were written down before
+//! version 7, divided in the same way. `--pairs` prints every pair but those of the other halves.
 
 #![expect(clippy::print_stdout, reason = "the table is the result")]
 
@@ -123,21 +124,23 @@ fn methods() -> Vec<Method> {
 fn main() -> ExitCode {
     let decisions: Vec<Pair> = include_str!("../data/decisions.txt").lines().filter_map(read).collect();
     let training: Vec<Pair> = include_str!("../data/training.txt").lines().filter_map(read).collect();
+    let more: Vec<Pair> = include_str!("../data/more_decisions.txt").lines().filter_map(read).collect();
     let of_contract = |pairs: &[(&str, &str)], is_similar| {
         pairs.iter().map(|(one, other)| Pair { is_similar, one: (*one).to_owned(), other: (*other).to_owned() }).collect::<Vec<_>>()
     };
     let mut contract = of_contract(SIMILAR, true);
     contract.extend(of_contract(DIFFERENT, false));
     let (tuned, other): (Vec<Pair>, Vec<Pair>) = decisions.into_iter().partition(Pair::is_for_tuning);
+    let (more_tuned, more_other): (Vec<Pair>, Vec<Pair>) = more.into_iter().partition(Pair::is_for_tuning);
     if std::env::args().any(|arg| arg == "--pairs") {
-        for pair in contract.iter().chain(&tuned).chain(&training) {
+        for pair in contract.iter().chain(&tuned).chain(&training).chain(&more_tuned) {
             let held = if pair.is_similar { "similar" } else { "different" };
             println!("{held:10} {:5} {} / {}", pair.rule().map_or("-", marks::Rule::id), pair.one, pair.other);
         }
     }
-    let mut sets = vec![("contract", &contract), ("tuning half", &tuned), ("training", &training)];
+    let mut sets = vec![("contract", &contract), ("tuning half", &tuned), ("training", &training), ("more, tuning half", &more_tuned)];
     if !std::env::args().any(|arg| arg == "--tuning") {
-        sets.push(("other half", &other));
+        sets.extend([("other half", &other), ("more, other half", &more_other)]);
     }
     println!("{:22} {}", "pairs found", sets.iter().map(|(name, _)| format!("{name:>26}")).collect::<String>());
     for (name, method) in methods() {
