@@ -86,6 +86,12 @@ pub trait Rules: Send + Sync + 'static {
         Vec::new()
     }
 
+    /// Returns what a record becomes that the rules no longer create when all facts are decided again; `None` leaves it unchanged.
+    #[must_use]
+    fn no_longer_created(_record: &Self::Record) -> Option<Self::Record> {
+        None
+    }
+
     /// See [`Service::signs`].
     #[must_use]
     fn signs(_fact: &Fact<Self::Fact>) -> bool {
@@ -358,6 +364,7 @@ impl<T: Rules> Service for Records<T> {
     }
 
     fn difference(id: &str, before: Option<CurrentRecord<Self>>, after: Option<T::Record>) -> Option<Draft<T::Record, Note>> {
+        let after = after.or_else(|| before.as_ref().and_then(|(record, ..)| T::no_longer_created(record)));
         difference(id, before, after)
     }
 
@@ -396,8 +403,8 @@ fn note_draft<R>(id: &str) -> Draft<R, Note> {
     Draft { event: ChangeKind::Noted, id: id.to_owned(), after: None, before: None, before_seq: Seq(0), before_since: Seq(0), note: None }
 }
 
-/// Returns the draft that turns one record into another, if they differ. A record that the rules no longer create is left unchanged: no
-/// fact says that it is gone.
+/// Returns the draft that turns one record into another, if they differ. A record without another one is left unchanged: no fact says that
+/// it is gone.
 fn difference<R: Record>(id: &str, before: Option<(R, Seq, Seq)>, after: Option<R>) -> Option<Draft<R, Note>> {
     let after = after?;
     let (event, before, before_seq, before_since) = match before {

@@ -14,6 +14,7 @@ mod ratio;
 mod roll;
 mod state;
 
+use crate::record::flag::Flag;
 use crate::record::{COUNTS, Parcel, TABLES};
 use bytes::Bytes;
 use schemas::avro;
@@ -107,21 +108,29 @@ impl Rules for ParcelsRules {
     fn index(key: &str, value: &str, seq: Seq) -> Vec<Write> {
         // Counts as of an earlier time are the last ones up to its seq.
         let is_counts = key.starts_with(COUNTS);
-        let write = || Write::put(TABLES.terms, key![key, 0_i64, seq], Bytes::from(value.to_owned()));
+        // Counts that were deleted, which only deciding again does, are counts without cells.
+        let counts = if value.is_empty() { "{}" } else { value };
+        let write = || Write::put(TABLES.terms, key![key, 0_i64, seq], Bytes::from(counts.to_owned()));
         is_counts.then(write).into_iter().collect()
+    }
+
+    fn no_longer_created(record: &Parcel) -> Option<Parcel> {
+        // A flag is a conclusion of the rules alone: rules that do not draw it end it.
+        let flag = record.flag.as_deref()?.clone();
+        Some(Parcel { flag: Some(Box::new(Flag { is_over: true, ..flag })), ..record.clone() })
     }
 
     fn decide(state: &mut State<'_, Self>, fact: &Fact<ParcelsFact>) -> Result<(), Undecided> {
         match (fact.kind, &fact.data) {
             (FactKind::Observed, Some(ParcelsFact::Parcel(data))) => match data.kind.as_str() {
-                parcels::VALUE => value(state, data),
+                parcels::VALUE => change(state, &data.pin, |roll| {
+                    roll.assess(data);
+                    roll.permits.build(data);
+                }),
                 parcels::ASSESSMENT => assess(state, data, fact.observed_at),
                 parcels::ADDRESS => change(state, &data.pin, |roll| roll.locate(data)),
                 parcels::APPEAL => change(state, &data.pin, |roll| roll.appeal(data)),
-                parcels::EXEMPT => {
-                    change(state, &data.pin, |roll| roll.exempt_year = roll.exempt_year.max(Some(data.year)))?;
-                    exemptions::decide_of_cook(state, &data.pin)
-                }
+                parcels::EXEMPT => change(state, &data.pin, |roll| roll.exempt_year = roll.exempt_year.max(Some(data.year))),
                 parcels::CYCLE => match Closing::read(data) {
                     Some(closing) => cycle::close(state, closing, fact.observed_at),
                     None => Err(Undecided::Poison(format!("a cycle of the stage {:?}", data.stage))),
@@ -170,17 +179,6 @@ struct Owner {
 
 fn owner_key(key: &str) -> String {
     format!("owner/{key}")
-}
-
-/// Takes the values of a year of Cook County: the record of the parcel, and what its exemption is flagged for.
-fn value(state: &mut State<'_, ParcelsRules>, fact: &ParcelFact) -> Result<(), Undecided> {
-    let mut is_exempt = false;
-    change(state, &fact.pin, |roll| {
-        roll.assess(fact);
-        roll.permits.build(fact);
-        is_exempt = roll.exempt_year.is_some();
-    })?;
-    if is_exempt { exemptions::decide_of_cook(state, &fact.pin) } else { Ok(()) }
 }
 
 /// Takes a fact about a permit. One without a parcel is in no record.

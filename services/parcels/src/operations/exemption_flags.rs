@@ -23,15 +23,16 @@ use reads::read::{Read, Reader};
 /// The name of the tool.
 pub const NAME: &str = "exemption_flags";
 /// The name of the rules, with their version.
-const RULE: &str = "exemptions/3";
+const RULE: &str = "exemptions/4";
 /// Why there are none in Cook County.
-const COOK_NOTE: &str = "cook-il: the county publishes its homeowner exemptions in no open table, so its parcels are flagged by X6 alone";
+const COOK_NOTE: &str =
+    "cook-il: no parcel is flagged, since homeowner exemptions are in no open table, only in the file PTAXSIM, which is not read";
 
 /// Arguments of `exemption_flags`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Arguments {
-    /// The county: `allegheny-pa`, or `cook-il`, which publishes no homeowner exemptions.
+    /// The county: `allegheny-pa`, or `cook-il`, of which no parcel is flagged.
     #[schemars(length(min = 1, max = 20))]
     pub county: String,
     /// Only flags of this rule: `X1` to `X6`.
@@ -217,7 +218,11 @@ mod tests {
             let found = value(&context, &tool, arguments.clone()).await;
             assert_eq!((&found["total"], &found["count"]), (&json!(total), &json!(rows)), "{arguments}");
             let is_cook = arguments["county"] == "cook-il";
-            assert_eq!(found["note"].as_str().is_some_and(|note| note.contains("no open table")), is_cook, "{found}");
+            assert_eq!(
+                found["note"].as_str().is_some_and(|note| note.contains("no open table") && note.contains("PTAXSIM")),
+                is_cook,
+                "{found}"
+            );
         }
         let unpaid = Call { stage: Stage::Preview, ..call(&context) };
         let preview = text((tool.run)(unpaid, json!({ "county": "allegheny-pa", "rule": "X3" })).await.unwrap());

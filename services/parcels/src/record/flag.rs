@@ -12,7 +12,7 @@ pub const RULES: [(&str, &str); 6] = [
     ("X3", "the owner is a company"),
     ("X4", "the use is vacant land, or more than 4 units"),
     ("X5", "the parcel of a company was sold after the homestead exclusion was recorded"),
-    ("X6", "the tax code, or the table of exempt parcels, says that the parcel is exempt, and the use is not that of an institution"),
+    ("X6", "the tax code says that the parcel is exempt, and the use is not that of an institution"),
 ];
 
 /// What the record of a parcel shows about its exemption. No conclusion about a person or a right.

@@ -1,4 +1,6 @@
 //! Exemptions: which rules flag the record of a parcel, and by which of its fields. A flag says what the record shows, and draws no conclusion.
+//!
+//! Parcels of Cook County are not flagged: no table that is read has its homeowner exemptions.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +8,6 @@ use crate::record::Parcel;
 use crate::record::flag::{Flag, flag_counts};
 use serde::{Deserialize, Serialize};
 use texts::allegheny::COUNTY;
-use texts::cook;
 
 use super::roll::{Details, Roll};
 use super::state::{ParcelsRules, roll_key};
@@ -169,7 +170,7 @@ fn flag(state: &mut State<'_, ParcelsRules>, pin: &str) -> Result<(), Undecided>
             is_over: false,
         })
         .collect();
-    if let Some(rules) = set(state, (COUNTY, pin), &details.flags, flags)? {
+    if let Some(rules) = set(state, pin, &details.flags, flags)? {
         details.flags = rules;
         state.remember(&key, Some(&roll))?;
     }
@@ -177,12 +178,7 @@ fn flag(state: &mut State<'_, ParcelsRules>, pin: &str) -> Result<(), Undecided>
 }
 
 /// Sets the flags of a parcel, given the rules that flagged it before. A flag that no longer applies is over. Returns the rules if they are others than before.
-fn set(
-    state: &mut State<'_, ParcelsRules>,
-    (county, pin): (&str, &str),
-    before: &[String],
-    flags: Vec<Flag>,
-) -> Result<Option<Vec<String>>, Undecided> {
+fn set(state: &mut State<'_, ParcelsRules>, pin: &str, before: &[String], flags: Vec<Flag>) -> Result<Option<Vec<String>>, Undecided> {
     let rules: Vec<String> = flags.iter().map(|flag| flag.rule.clone()).collect();
     for rule in before.iter().filter(|rule| !rules.contains(rule)) {
         if let Some(mut record) = state.record(&id(pin, rule))? {
@@ -193,7 +189,7 @@ fn set(
         }
     }
     for flag in flags {
-        let (id, county) = (id(pin, &flag.rule), county.to_owned());
+        let (id, county) = (id(pin, &flag.rule), COUNTY.to_owned());
         state.put(Parcel { id, pin: pin.to_owned(), county, flag: Some(Box::new(flag)), ..Parcel::default() })?;
     }
     if *before == *rules {
@@ -201,42 +197,10 @@ fn set(
     }
     let changes = [(before, -1), (&*rules, 1)];
     state.count(
-        &flag_counts(county),
+        &flag_counts(COUNTY),
         changes.into_iter().flat_map(|(rules, change)| rules.iter().map(move |rule| (rule.clone(), change))),
     )?;
     Ok(Some(rules))
-}
-
-/// The major classes of Cook County that are no institution: homes, apartments, and commerce and industry.
-const OTHER_COOK_CLASSES: [char; 3] = ['2', '3', '5'];
-
-/// The flag of a parcel of Cook County: the table of exempt parcels has it, and its class is not that of an institution. That table may be a year behind the
-/// values.
-fn found_of_cook(roll: &Roll) -> Option<Flag> {
-    let (year, class) = (roll.newest_year()?, roll.class()?);
-    let exempt_year = roll.exempt_year.filter(|exempt_year| *exempt_year >= year - 1)?;
-    if !class.starts_with(OTHER_COOK_CLASSES) {
-        return None;
-    }
-    let class = format!("{class} {}", cook::class_label(class)).trim_end().to_owned();
-    Some(Flag {
-        rule: "X6".to_owned(),
-        statement: format!("the record shows an exempt parcel in the county's table of {exempt_year}, and the class {class} in {year}"),
-        evidence: vec![format!("year of the table of exempt parcels: {exempt_year}"), format!("class: {class}")],
-        ..Flag::default()
-    })
-}
-
-/// Decides the flag of a parcel of Cook County again.
-pub(super) fn decide_of_cook(state: &mut State<'_, ParcelsRules>, pin: &str) -> Result<(), Undecided> {
-    let key = roll_key(pin);
-    let mut roll: Roll = state.source(&key)?.unwrap_or_default();
-    let flags: Vec<Flag> = found_of_cook(&roll).into_iter().collect();
-    if let Some(rules) = set(state, (cook::COUNTY, pin), &roll.flags, flags)? {
-        roll.flags = rules;
-        state.remember(&key, Some(&roll))?;
-    }
-    Ok(())
 }
 
 #[cfg(test)]
@@ -245,12 +209,15 @@ mod tests {
 
     use schemas::event::FactKind;
     use schemas::facts::parcels::{ASSESSMENT, EXEMPT, ParcelFact, VALUE};
+    use schemas::position::Seq;
     use schemas::tables::Datum;
     use schemas::views::records::Record;
 
     use super::super::{Parcels, ParcelsFact};
     use super::*;
     use crate::record::TABLES;
+    use fold::records::Rules;
+    use fold::service::Service;
     use fold::testing::{self, Folded};
 
     type Engine = Folded<Parcels>;
@@ -290,12 +257,7 @@ mod tests {
 
     /// The last row of the index with the counts of flags, which is that of the records.
     fn counted(engine: &Engine) -> BTreeMap<String, i64> {
-        counted_of(engine, COUNTY)
-    }
-
-    /// The counts of flags of a county.
-    fn counted_of(engine: &Engine, county: &str) -> BTreeMap<String, i64> {
-        let name = Datum::Text(flag_counts(county));
+        let name = Datum::Text(flag_counts(COUNTY));
         let last = engine.table(TABLES.terms).rfind(|(key, _)| key[0] == name);
         let counts: BTreeMap<String, i64> = last.map(|(_, value)| serde_json::from_slice(value).unwrap()).unwrap_or_default();
         let mut expected: BTreeMap<String, i64> = BTreeMap::new();
@@ -369,43 +331,56 @@ mod tests {
         assert_eq!(rules_of(taxed), none);
     }
 
-    /// Proves that a parcel of Cook County which the table of exempt parcels has is flagged by its class, in any order of its facts, also a year later; no
-    /// longer when its class is that of an exempt parcel or the table is older; and that the flag names nobody.
+    /// Proves that no parcel of Cook County is flagged, also one that the table of exempt parcels has and that is assessed as commerce; and that its reasons name
+    /// the table, in any order of its facts, unless the table is older than the year before.
     #[test]
-    fn exempt_parcels_of_cook_county() {
+    fn parcels_of_cook_county_are_not_flagged() {
         const COOK_PIN: &str = "16022010070000";
         let fact = |kind: &str, year: i64, class: &str| {
             let (township, neighborhood) = ("77".to_owned(), "020".to_owned());
-            let data = ParcelFact {
-                kind: kind.into(),
-                pin: COOK_PIN.into(),
-                year,
-                class: class.into(),
-                township,
-                neighborhood,
-                ..ParcelFact::default()
-            };
-            let key = format!("cook.{kind}/{COOK_PIN}{year}");
+            let (kind, pin, class) = (kind.to_owned(), COOK_PIN.to_owned(), class.to_owned());
+            let key = format!("cook.{kind}/{pin}{year}");
+            let data = ParcelFact { kind, pin, year, class, township, neighborhood, ..ParcelFact::default() };
             testing::fact(key, FactKind::Observed, 1_795_176_000_000, Some(ParcelsFact::Parcel(Box::new(data))))
         };
-        let (value, exempt) = (|year, class| fact(VALUE, year, class), |year| fact(EXEMPT, year, ""));
-        for facts in [[value(2026, "517"), exempt(2026)], [exempt(2026), value(2026, "517")]] {
+        let reasons = |engine: &Engine| {
+            let records: Vec<Parcel> = engine.records().into_values().collect();
+            assert!(records.len() == 1 && records[0].flag.is_none(), "{records:?}");
+            records[0].reasons.iter().filter(|reason| reason.contains("exempt")).cloned().collect::<Vec<_>>()
+        };
+        let (value, exempt) = (fact(VALUE, 2026, "517"), fact(EXEMPT, 2026, ""));
+        for facts in [[&value, &exempt], [&exempt, &value]] {
             let mut engine = Engine::default();
-            facts.iter().for_each(|fact| engine.decide(fact));
-            let found = flags(&engine, COOK_PIN);
-            assert_eq!(found.len(), 1);
-            assert_eq!(found[0].0, "X6");
-            assert!(found[0].1.starts_with("the record shows ") && found[0].1.contains("517"), "{found:?}");
-            assert_eq!(counted_of(&engine, cook::COUNTY), BTreeMap::from([("X6".to_owned(), 1)]));
-            let record = engine.records().into_values().find(|record| record.flag.is_some()).unwrap();
-            assert_eq!((record.county.as_str(), record.flag.as_ref().map(|flag| flag.owner.as_str())), (cook::COUNTY, Some("")));
-            engine.decide(&value(2027, "517"));
-            assert_eq!(flags(&engine, COOK_PIN).len(), 1, "the table is a year behind");
-            engine.decide(&value(2027, "EX"));
-            assert_eq!((flags(&engine, COOK_PIN), counted_of(&engine, cook::COUNTY)), (Vec::new(), BTreeMap::new()));
-            engine.decide(&value(2028, "517"));
-            assert_eq!(flags(&engine, COOK_PIN), [], "the table is two years behind");
+            facts.into_iter().for_each(|fact| engine.decide(fact));
+            assert_eq!(reasons(&engine), ["the county's table of exempt parcels of 2026 has it"]);
+            engine.decide(&fact(VALUE, 2027, "517"));
+            assert_eq!(reasons(&engine).len(), 1, "the table is a year behind");
+            engine.decide(&fact(VALUE, 2028, "517"));
+            assert!(reasons(&engine).is_empty(), "the table is two years behind");
         }
+    }
+
+    /// Proves that deciding all facts again ends a flag that the rules of this version do not draw, once, and leaves every other record as it is; and that deleted
+    /// counts are counts of nothing.
+    #[test]
+    fn deciding_again_ends_flags_of_earlier_rules() {
+        let flag = |is_over: bool| Parcel {
+            id: id("16022010070000", "X6"),
+            pin: "16022010070000".into(),
+            county: "cook-il".into(),
+            flag: Some(Box::new(Flag { rule: "X6".into(), statement: "the record shows a fact".into(), is_over, ..Flag::default() })),
+            ..Parcel::default()
+        };
+        let gone = |record: Parcel| {
+            let id = record.id.clone();
+            <Parcels as Service>::difference(&id, Some((record, Seq(5), Seq(0))), None).and_then(|draft| draft.after)
+        };
+        assert_eq!(gone(flag(false)), Some(flag(true)));
+        assert!(!flag(true).is_listed());
+        assert_eq!(gone(flag(true)), None);
+        assert_eq!(gone(Parcel { flag: None, ..flag(false) }), None);
+        let rows = ParcelsRules::index(&flag_counts("cook-il"), "", Seq(7));
+        assert_eq!(rows[0].value.as_deref(), Some(&b"{}"[..]));
     }
 
     /// Proves that parcels with one mailing address are flagged together, whichever row comes last, and no longer when one of them moves its address; and

@@ -53,12 +53,9 @@ pub(super) struct Roll {
     /// Whether it is in the row of the sold parcels of its neighbourhood, which are decided again when a cycle closes.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(super) is_listed: bool,
-    /// The newest year in which the table of exempt parcels of Cook County has it; `None` if it never had.
+    /// The newest year in which the table of exempt parcels of Cook County has it; `None` if it never had. The reasons of its record say so.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) exempt_year: Option<i64>,
-    /// Of a parcel of Cook County: the rules that flag its exemption.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(super) flags: Vec<String>,
     /// What only the rows of Allegheny County say of a parcel; `None` for parcels of Cook County.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) details: Option<Box<Details>>,
@@ -272,11 +269,6 @@ impl Roll {
         Some(Area { township: year.township.clone(), neighborhood: year.neighborhood.clone() })
     }
 
-    /// The newest year with an assessment; `None` before the first.
-    pub(super) fn newest_year(&self) -> Option<i64> {
-        self.years.last_key_value().map(|(year, _)| *year)
-    }
-
     /// The class, in the newest year; `None` before its first assessment.
     pub(super) fn class(&self) -> Option<&str> {
         self.years.last_key_value().map(|(_, year)| &*year.class)
@@ -429,8 +421,12 @@ impl Roll {
         self.explain(parcel, year, number, peers);
     }
 
-    /// Adds why the parcel cannot be compared, and which of its sales do not count.
+    /// Adds whether the parcel is exempt, why it cannot be compared, and which of its sales do not count.
     fn explain(&self, parcel: &mut Parcel, year: &Year, number: i64, peers: Option<&Peers<'_>>) {
+        // The table may be a year behind the values.
+        if let Some(exempt_year) = self.exempt_year.filter(|exempt_year| *exempt_year >= number - 1) {
+            parcel.reasons.push(format!("the county's table of exempt parcels of {exempt_year} has it"));
+        }
         if parcel.assessed.is_none() {
             parcel.reasons.push(format!("no assessed value of {number} is published"));
         }
