@@ -11,7 +11,7 @@ pub const RULES: [(&str, &str); 6] = [
     ("X2", "several parcels with a homestead exclusion have the same mailing address"),
     ("X3", "the owner is a company"),
     ("X4", "the use is vacant land, or more than 4 units"),
-    ("X5", "the parcel of a company was sold after the homestead exclusion was recorded"),
+    ("X5", "the parcel of a company was sold after the first tax year with the homestead exclusion"),
     ("X6", "the tax code says that the parcel is exempt, and the use is not that of an institution"),
 ];
 

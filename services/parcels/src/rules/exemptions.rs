@@ -69,6 +69,12 @@ fn is_other_use(details: &Details) -> bool {
     OTHER_CLASSES.contains(&details.use_class.as_str()) && !INSTITUTION_WORDS.iter().any(|word| label.contains(word))
 }
 
+/// The first tax year with the homestead exclusion, if the last sale is of a later year.
+fn sold_after(details: &Details) -> Option<i64> {
+    let sold: i64 = details.sale_date.get(..4)?.parse().ok()?;
+    details.homestead_year.filter(|year| sold > *year)
+}
+
 /// The rules that flag a parcel, with what the record shows and the fields that show it. `shared` is the number of parcels with a homestead exclusion and
 /// the same mailing address, this one included.
 fn found(details: &Details, shared: usize) -> Vec<(&'static str, String, Vec<String>)> {
@@ -100,13 +106,12 @@ fn found(details: &Details, shared: usize) -> Vec<(&'static str, String, Vec<Str
         if is_company(&details.owner_kind) {
             let shows = format!("a homestead exclusion, and an owner of the kind {}", details.owner_kind);
             flag("X3", shows, of_home(Vec::new()));
-            if details.sale_date > details.homestead_since {
-                let (sold, since) = (&details.sale_date, &details.homestead_since);
+            if let Some(year) = sold_after(details) {
+                let (sold, owner_kind) = (&details.sale_date, &details.owner_kind);
                 let shows = format!(
-                    "a sale on {sold}, after the homestead exclusion was recorded on {since}, and an owner of the kind {}",
-                    details.owner_kind
+                    "a sale on {sold}, after {year}, the first tax year with the homestead exclusion, and an owner of the kind {owner_kind}"
                 );
-                flag("X5", shows, of_home(Vec::new()));
+                flag("X5", shows, of_home(vec![field("first TAXYEAR with HOMESTEADFLAG", &year.to_string())]));
             }
         }
         if is_no_home(&details.use_label) {
@@ -314,8 +319,9 @@ mod tests {
         assert_eq!(of(|fact| (fact.mailing_city, fact.mailing_state) = (String::new(), String::new())), none);
         assert_eq!(of(|fact| (fact.mailing_city, fact.mailing_state) = ("C/O JOHN SMITH".into(), String::new())), none);
         assert_eq!(of(|fact| fact.owner_kind = "CORPORATION".into()), ["X3"]);
-        assert_eq!(of(|fact| (fact.owner_kind, fact.sale_date) = ("CORPORATION".into(), "2026-12-01".into())), ["X3", "X5"]);
-        assert_eq!(of(|fact| fact.sale_date = "2026-12-01".into()), none);
+        assert_eq!(of(|fact| (fact.owner_kind, fact.sale_date) = ("CORPORATION".into(), "2027-01-02".into())), ["X3", "X5"]);
+        assert_eq!(of(|fact| (fact.owner_kind, fact.sale_date) = ("CORPORATION".into(), "2026-12-31".into())), ["X3"]);
+        assert_eq!(of(|fact| fact.sale_date = "2027-01-02".into()), none);
         for (label, expected) in [("VACANT LAND", &["X4"][..]), ("APART: 5-19 UNITS", &["X4"]), ("FOUR FAMILY", &[])] {
             assert_eq!(rules_of(ParcelFact { use_label: label.into(), ..home(PIN) }), expected, "{label}");
         }
@@ -329,6 +335,33 @@ mod tests {
         // Without the exclusion nothing about the owner is flagged.
         let taxed = ParcelFact { is_homestead: false, owner_kind: "CORPORATION".into(), mailing_city: "BOCA RATON".into(), ..home(PIN) };
         assert_eq!(rules_of(taxed), none);
+    }
+
+    /// Proves that a sale to a company counts from the year after the first tax year with the exclusion, in any order of the rows and whenever they were read; and
+    /// that the year begins again when the exclusion does.
+    #[test]
+    fn a_sale_counts_after_the_first_tax_year_of_the_exclusion() {
+        let row = |year: i64, sold: &str, is_homestead: bool| {
+            let (owner_kind, sale_date) = ("CORPORATION".into(), sold.into());
+            ParcelFact { year, owner_kind, sale_date, is_homestead, ..home(PIN) }
+        };
+        let rules = |rows: &[ParcelFact]| {
+            let mut engine = Engine::default();
+            rows.iter().for_each(|row| decide(&mut engine, row.clone()));
+            flags(&engine, PIN).into_iter().map(|(rule, statement)| format!("{rule} {statement}")).collect::<Vec<_>>()
+        };
+        let sold = "2027-06-01";
+        for rows in [[row(2026, sold, true), row(2028, sold, true)], [row(2028, sold, true), row(2026, sold, true)]] {
+            let found = rules(&rows);
+            assert!(found.iter().any(|flag| flag.starts_with("X5 the record shows a sale on 2027-06-01, after 2026, ")), "{found:?}");
+        }
+        for rows in [
+            &[row(2027, sold, true)][..],
+            &[row(2026, sold, true), row(2027, sold, false), row(2028, sold, true)],
+            &[row(2026, "2026-11-30", true), row(2028, "2026-11-30", true)],
+        ] {
+            assert!(rules(rows).iter().all(|flag| !flag.starts_with("X5")), "{rows:?}");
+        }
     }
 
     /// Proves that no parcel of Cook County is flagged, also one that the table of exempt parcels has and that is assessed as commerce; and that its reasons name
@@ -411,7 +444,8 @@ mod tests {
             homestead_since: "2026-02-01".into(),
             owner_kind: "CORPORATION".into(),
             use_label: "VACANT LAND".into(),
-            sale_date: "2026-12-01".into(),
+            homestead_year: Some(2026),
+            sale_date: "2027-12-01".into(),
             mailing_state: "FL".into(),
             state: "PA".into(),
             ..Details::default()
@@ -422,7 +456,7 @@ mod tests {
             let last: Vec<&str> = evidence.iter().map(String::as_str).skip(evidence.len() - 2).collect();
             assert_eq!(
                 (evidence[0].as_str(), &*last),
-                ("HOMESTEADFLAG: HOM", &["OWNERDESC: CORPORATION", "SALEDATE: 2026-12-01"][..]),
+                ("HOMESTEADFLAG: HOM", &["OWNERDESC: CORPORATION", "SALEDATE: 2027-12-01"][..]),
                 "{rule}"
             );
         }
@@ -442,7 +476,8 @@ mod tests {
             owner_kind: "CORPORATION".into(),
             use_class: "COMMERCIAL".into(),
             use_label: "VACANT COMMERCIAL LAND".into(),
-            sale_date: "2026-12-01".into(),
+            homestead_year: Some(2026),
+            sale_date: "2027-12-01".into(),
             is_exempt: true,
             ..Details::default()
         };

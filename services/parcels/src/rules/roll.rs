@@ -80,6 +80,9 @@ pub(super) struct Details {
     pub(super) is_exempt: bool,
     /// The first day on which the homestead exclusion that it has was read; empty if it has none.
     pub(super) homestead_since: String,
+    /// The first tax year whose row has that exclusion; `None` if it has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) homestead_year: Option<i64>,
     /// A hash of the mailing address, of a parcel with a homestead exclusion.
     pub(super) mailing_hash: String,
     /// The city and state of that address.
@@ -214,6 +217,7 @@ impl Roll {
             true => before.homestead_since,
             false => String::new(),
         };
+        let homestead_year = fact.is_homestead.then(|| before.homestead_year.map_or(fact.year, |first| first.min(fact.year)));
         self.details = Some(Box::new(Details {
             municipality: fact.township_name.clone(),
             city: fact.city.clone(),
@@ -223,6 +227,7 @@ impl Roll {
             owner_kind: fact.owner_kind.clone(),
             is_exempt: fact.is_exempt,
             homestead_since,
+            homestead_year,
             mailing_hash: fact.mailing_hash.clone(),
             mailing_city: fact.mailing_city.clone(),
             mailing_state: fact.mailing_state.clone(),
