@@ -83,7 +83,9 @@ struct Dataset {
 }
 
 const ROW_ID: &[KeyColumn] = &[KeyColumn { name: "row_id", is_number: false }];
-/// What is unique in the table of exempt parcels. No document of the publisher says that it has a `row_id`, as the other tables do.
+/// What is unique in the table of exempt parcels, by the publisher's documents. They name a `row_id` for the other tables and not for this one; whether it has
+/// one is not known. A PIN is a text. The year is compared in quotes, as in the first condition of every dataset: the server takes a number in quotes for a column
+/// of numbers, and refuses one without them for a column of texts.
 const PIN_AND_YEAR: &[KeyColumn] = &[KeyColumn { name: "pin", is_number: false }, KeyColumn { name: "year", is_number: false }];
 
 const fn dataset(stream: &'static str, id: &'static str, since: (&'static str, i16), has_townships: bool) -> Dataset {

@@ -243,7 +243,8 @@ pub(super) fn map(stream: &'static str, body: &str, page: &mut Page) -> Result<R
     Ok(rows)
 }
 
-/// The columns by which a dataset is paged, and the name of a row in messages. The table of exempt parcels has no `row_id`.
+/// The columns by which a dataset is paged, and the name of a row in messages. Of the table of exempt parcels no `row_id` is requested, since the publisher's
+/// documents do not name one.
 fn identity<'r, 'a>(stream: &str, row: &'r Row<'a>) -> (Vec<&'r Field<'a>>, String) {
     match stream {
         EXEMPT => (vec![&row.pin, &row.year], short(&row.pin)),

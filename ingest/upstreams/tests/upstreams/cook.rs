@@ -64,8 +64,8 @@ fn permits() {
     }
 }
 
-/// Proves that the table of exempt parcels, whose rows have no `row_id`, is read in pages by PIN and year, each row once; and that a run which an earlier version
-/// interrupted begins again.
+/// Proves that the table of exempt parcels, of which no `row_id` is requested, is read in pages by PIN and year, each row once, also where the year is a number;
+/// and that a run which an earlier version interrupted begins again.
 #[test]
 fn exempt_parcels_are_paged_by_pin_and_year() {
     const EXEMPT: &str = "cook.exempt";
@@ -87,6 +87,7 @@ fn exempt_parcels_are_paged_by_pin_and_year() {
     assert_eq!((paths.len(), keys.len()), (2, 6_000));
     assert!(keys.values().all(|times| *times == 1) && keys.contains_key("cook.exempt/160000000000002025"));
     assert!(paths[1].contains("pin%20%3E%20%2716000000002499%27%29%20OR%20%28pin%20%3D%20"), "{}", paths[1]);
+    assert!(paths[1].contains("AND%20year%20%3E%20%272026%27"), "{}", paths[1]);
     let earlier = UpstreamCursor(r#"{"year":2026,"township":0,"after":["160121600100002026"]}"#.into());
     assert!(!path(EXEMPT, &earlier).contains("160121600100002026"));
 }
