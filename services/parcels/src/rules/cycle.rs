@@ -109,6 +109,11 @@ fn close_neighborhood(state: &mut State<'_, ParcelsRules>, closing: &Closing) ->
 /// Freezes the statistics of a township from the ratios of all its sold parcels, also of those whose neighbourhood has not closed the cycle. Returns the
 /// sold parcels whose record follows from the township: those that have too few peers in their neighbourhood. Each other one was decided when its
 /// neighbourhood closed.
+///
+/// This is one decision, so the rows that it reads and the changes that it makes are in memory together until they are committed. The largest township of Cook
+/// County has some 250,000 parcels. If 8 percent of them have a sale that can count, these are 20,000 rows of at most 1.5 KB without permits: 30 MB. A parcel that
+/// is decided again adds about 8 KB: its record as stored, before and after, and its change. If no neighbourhood of the township has enough peers, these are 160 MB
+/// more. The most that 500,000 sales of five years allow is 26 percent of the parcels: 100 MB and 520 MB.
 fn close_township(state: &mut State<'_, ParcelsRules>, township: &Township, closing: &Closing) -> Result<Vec<String>, Undecided> {
     let Closing { area, cycle } = closing;
     let neighborhoods: Vec<Area> = township.neighborhoods.iter().map(|name| Area { neighborhood: name.clone(), ..area.clone() }).collect();

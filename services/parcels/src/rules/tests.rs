@@ -109,6 +109,21 @@ fn sale_with(number: usize, date: &str, price: i64, change: impl FnOnce(&mut Sal
     testing::fact(format!("cook.sales/{}", data.sale), FactKind::Observed, NOON, Some(ParcelsFact::Sale(Box::new(data))))
 }
 
+/// Proves how much memory the row of a sold parcel takes when its township closes, for which all of these are read: with as many years and sales as are kept.
+#[test]
+fn rows_of_sold_parcels_are_small() {
+    let mut engine = Engine::default();
+    for year in 2023..=2026 {
+        engine.decide(&value(1, year, [Some(12_345_678); 3]));
+    }
+    for month in 1..=9 {
+        engine.decide(&sale_with(1, &format!("2025-0{month}-01"), 123_456_789, |sale| sale.document = "2512345678".into()));
+    }
+    let key = Datum::Text(state::roll_key(&pin(1)));
+    let (_, row) = engine.table(TABLES.sources).find(|(row, _)| row[0] == key).unwrap();
+    assert!(row.len() < 1_500, "{} bytes: {row:?}", row.len());
+}
+
 fn cycle(neighborhood: &str, year: i64, stage: &str) -> ParcelsFactOf {
     let data = ParcelFact {
         kind: parcels::CYCLE.into(),
