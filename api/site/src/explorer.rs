@@ -29,6 +29,10 @@ const TITLE_COLUMN: &str = "record";
 const TIME_COLUMN: &str = "recordedAt";
 /// The `start` of the last changes of a feed.
 const NEWEST: &str = "newest";
+/// The `start` of a feed from its first change on, as far as a visitor sees it.
+const EARLIEST: &str = "earliest";
+/// The parameters of a page that say where it continues.
+const CONTINUED: [&str; 3] = ["after", "cursor", "until"];
 /// The most values that a breakdown shows.
 const SHARES_MAX: usize = 8;
 /// The members of a change that are in other places of a page, or that are about the change as such.
@@ -63,11 +67,16 @@ pub(crate) struct Row {
 }
 
 impl Row {
-    /// The row of a change.
-    pub(crate) fn of_change(mut change: Value) -> Self {
+    /// The row of a change. Feeds under a filter have the fields of the record next to those of the change.
+    pub(crate) fn of_change(shown: &Shown<'_>, mut change: Value) -> Self {
         let text = |name: &str| change[name].as_str().unwrap_or_default().to_owned();
-        let (event, recorded_at, details) = (text("event"), text("recordedAt"), details(&change));
-        Self { event, recorded_at, details, record: change["record"].take() }
+        let (event, recorded_at) = (text("event"), text("recordedAt"));
+        if change["record"].is_object() {
+            return Self { event, recorded_at, details: details(&change), record: change["record"].take() };
+        }
+        let is_shown = |name: &str| name == "before" || shown.service.page.columns.contains(&name) || meanings::is_field(shown, name);
+        let details = details_but(&change, is_shown);
+        Self { event, recorded_at, details, record: change }
     }
 
     /// The row of a record.
@@ -84,8 +93,17 @@ impl Row {
 
 /// What a change says in addition to its record, in words: "Date before 2026-11-01 · Slip days 30". Empty if that is nothing.
 pub(crate) fn details(change: &Value) -> String {
+    details_but(change, |_| false)
+}
+
+/// The details without the members that are shown elsewhere.
+fn details_but(change: &Value, is_shown: impl Fn(&str) -> bool) -> String {
     let members = change.as_object().into_iter().flatten().filter(|(name, value)| !ENVELOPE.contains(&name.as_str()) && !is_empty(value));
-    let words = |value: &Value| value.as_i64().map_or_else(|| text(value, DETAIL_CHARS_MAX), grouped);
+    let members = members.filter(|(name, _)| !is_shown(name));
+    let words = |value: &Value| match value.as_f64() {
+        Some(number) if number.fract() == 0.0 => grouped(number as i64),
+        _ => text(value, DETAIL_CHARS_MAX),
+    };
     members.map(|(name, value)| format!("{} {}", label(name), words(value))).collect::<Vec<_>>().join(" · ")
 }
 
@@ -94,8 +112,8 @@ pub(crate) fn details(change: &Value) -> String {
 struct Listing {
     rows: Vec<Row>,
     note: Option<Markup>,
-    /// The argument that continues, and its value.
-    next: Option<(&'static str, String)>,
+    /// The arguments that continue, with their values; empty at the end.
+    next: Vec<(&'static str, String)>,
 }
 
 /// The page.
@@ -106,7 +124,9 @@ pub(crate) async fn page<'a>(reads: &'a dyn Reads, shown: Shown<'a>, pairs: &Pai
     let kind = if list.is_some() && wanted != Kind::Changes.name() { Kind::Records } else { Kind::Changes };
     let pulse = pulse(reads, shown, Vec::new()).await?;
     let feed = shown.filtered_feed().filter(|feed| feed.price == Price::Free);
-    let is_filtered = feed.is_some_and(|feed| !filters::given(feed, pairs).is_empty()) || !value(pairs, "start").is_empty();
+    let (start, cursor) = (value(pairs, "start"), value(pairs, "cursor"));
+    let is_placed = !(start.is_empty() && cursor.is_empty());
+    let is_filtered = feed.is_some_and(|feed| !filters::given(feed, pairs).is_empty()) || is_placed;
     let changes = shown.operation("changes");
     let (operation, mut arguments) = match kind {
         Kind::Records => (list, arguments_of(pairs)),
@@ -117,7 +137,11 @@ pub(crate) async fn page<'a>(reads: &'a dyn Reads, shown: Shown<'a>, pairs: &Pai
     if filters::takes(operation, "limit") {
         arguments.push(("limit".to_owned(), ROWS.to_string()));
     }
-    let newest = kind == Kind::Changes && operation.name == "changes" && value(pairs, "start").is_empty();
+    let is_unfiltered = operation.name == "changes";
+    let newest = kind == Kind::Changes && is_unfiltered && cursor.is_empty() && ["", NEWEST].contains(&start);
+    if kind == Kind::Changes && !is_unfiltered && !is_placed {
+        arguments.push(("start".to_owned(), NEWEST.to_owned()));
+    }
     let finding = async {
         if newest {
             newest_changes(reads, shown, pairs).await.map(|(listing, end)| (listing, Some(end)))
@@ -130,7 +154,7 @@ pub(crate) async fn page<'a>(reads: &'a dyn Reads, shown: Shown<'a>, pairs: &Pai
     let (mut listing, refusal) = match found {
         Ok((listing, end)) => {
             if let Some(end) = end {
-                arguments.retain(|(name, _)| name != "asOf");
+                arguments.retain(|(name, _)| !["asOf", "start"].contains(&name.as_str()));
                 arguments.push(("start".to_owned(), NEWEST.to_owned()));
                 arguments.extend(end);
             }
@@ -183,9 +207,9 @@ pub(crate) async fn page<'a>(reads: &'a dyn Reads, shown: Shown<'a>, pairs: &Pai
         }
         @if let Some(note) = &listing.note { (note) }
         @if let Some(problem) = &refusal { (notice(&problem.detail, problem.code)) }
-        @if kind == Kind::Changes && !newest && !listing.rows.is_empty() { (order(&path, pairs)) }
+        @if kind == Kind::Changes && !newest && !listing.rows.is_empty() { (order(&path, pairs, is_newest(&view.arguments))) }
         @if listing.rows.is_empty() { (nothing(&shown, kind, feed, pairs)) } @else { (table(&shown, kind, &listing.rows, list, pairs)) }
-        (pager(&path, pairs, listing.next.as_ref()))
+        (pager(&path, pairs, &listing.next))
         (this_view(&shown, &view, webhook.as_ref(), &day))
     };
     Ok(Page {
@@ -219,13 +243,16 @@ async fn listed(reads: &dyn Reads, shown: Shown<'_>, kind: Kind, operation: &Ope
         let Some(Value::Array(items)) = answer.get_mut(list).map(Value::take) else { continue };
         rows.extend(items.into_iter().map(|item| match kind {
             Kind::Records => Row::of_record(item),
-            Kind::Changes => Row::of_change(item),
+            Kind::Changes => Row::of_change(&shown, item),
         }));
     }
+    let text = |name: &str| answer[name].as_str().map(str::to_owned);
     let next = match kind {
-        Kind::Records => answer["next"].as_str().map(|next| ("after", next.to_owned())),
-        Kind::Changes => answer["cursor"].as_str().filter(|_| answer["hasMore"] == true).map(|next| ("cursor", next.to_owned())),
-    };
+        Kind::Records => text("next").map(|next| vec![("after", next)]),
+        Kind::Changes if is_newest(arguments) => text("older").map(|older| vec![("cursor", older), ("start", NEWEST.to_owned())]),
+        Kind::Changes => text("cursor").filter(|_| answer["hasMore"] == true).map(|next| vec![("cursor", next)]),
+    }
+    .unwrap_or_default();
     if kind == Kind::Changes && is_newest(arguments) {
         rows.reverse();
     }
@@ -239,7 +266,7 @@ async fn newest_changes(reads: &dyn Reads, shown: Shown<'_>, pairs: &Pairs) -> R
     end.extend(until.map(|until| ("cursor".to_owned(), reads.cursor_after(shown.service.name, until))));
     end.extend((!as_of.is_empty()).then(|| ("asOf".to_owned(), as_of.to_owned())));
     let part = newest_part(reads, shown, &end, ROWS).await?;
-    let next = (part.after > 0 && !part.rows.is_empty()).then(|| ("until", part.after.to_string()));
+    let next = (part.after > 0 && !part.rows.is_empty()).then(|| ("until", part.after.to_string())).into_iter().collect();
     Ok((Listing { rows: part.rows, note: Some(part.note), next }, end))
 }
 
@@ -267,7 +294,7 @@ pub(crate) async fn newest_part(reads: &dyn Reads, shown: Shown<'_>, end: &Pairs
     let (from, to) = (answer["from"].as_u64().unwrap_or(0), answer["to"].as_u64().unwrap_or(0));
     // An empty range ends before the free window.
     let after = if from > to { 0 } else { from.saturating_sub(1) };
-    Ok(Part { rows: changes.into_iter().rev().map(Row::of_change).collect(), after, note })
+    Ok(Part { rows: changes.into_iter().rev().map(|change| Row::of_change(&shown, change)).collect(), after, note })
 }
 
 /// The newest changes, for counts. Feeds are read backwards in a few parts.
@@ -424,15 +451,13 @@ fn class_of(is_number: bool, value: &Value) -> Option<&'static str> {
 }
 
 /// In which order a filtered feed has its changes, and the way to the other end of it.
-fn order(path: &str, pairs: &Pairs) -> Markup {
+fn order(path: &str, pairs: &Pairs, is_newest: bool) -> Markup {
+    let other = if is_newest { EARLIEST } else { "" };
     html! {
         p.soft {
-            @if is_newest(pairs) {
-                "The newest changes under these filters, at most " (ROWS) ". "
-                a href={ (path) (with(pairs, "start", "", &[])) } { "Show from the oldest on" }
-            } @else {
-                "Under filters the oldest changes come first. "
-                a href={ (path) (with(pairs, "start", NEWEST, &["cursor", "after", "until"])) } { "Show the newest" }
+            @if is_newest { "The newest changes come first. " } @else { "The oldest changes come first. " }
+            a href={ (path) (with(pairs, "start", other, &CONTINUED)) } {
+                @if is_newest { "Show from the oldest on" } @else { "Show the newest first" }
             }
         }
     }
@@ -453,7 +478,7 @@ fn nothing(shown: &Shown<'_>, kind: Kind, feed: Option<&Operation>, pairs: &Pair
                 "No " (kind.name()) " here under these filters. "
                 @if let Some((name, on)) = &late_news {
                     "Late news is left out: what was recorded long after its day, such as all that the first sync of a register found. "
-                    a href={ (shown.explorer()) (with(pairs, name, on, &["cursor", "after", "until"])) } { "Include late news" } " · "
+                    a href={ (shown.explorer()) (with(pairs, name, on, &CONTINUED)) } { "Include late news" } " · "
                 }
                 a href={ (shown.explorer()) "?view=" (kind.name()) } { "Show all " (kind.name()) }
             } @else {
@@ -488,15 +513,17 @@ fn linked(shown: &Shown<'_>, row: &Row, words: &str) -> Markup {
     }
 }
 
-fn pager(path: &str, pairs: &Pairs, next: Option<&(&'static str, String)>) -> Markup {
-    let continued = ["after", "cursor", "until"];
-    let is_continued = pairs.iter().any(|(name, _)| continued.contains(&name.as_str()));
+fn pager(path: &str, pairs: &Pairs, next: &[(&'static str, String)]) -> Markup {
+    let is_continued = pairs.iter().any(|(name, _)| CONTINUED.contains(&name.as_str()));
+    // A feed from its oldest change on has its first page there.
+    let start = if value(pairs, "cursor").is_empty() || is_newest(pairs) { "" } else { EARLIEST };
+    let kept = pairs.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+    let mut all: Vec<(&str, &str)> = kept.filter(|(name, _)| *name != "start" && !CONTINUED.contains(name)).collect();
+    all.extend(next.iter().map(|(name, value)| (*name, value.as_str())));
     html! {
         nav.pager aria-label="Pages" {
-            @if is_continued { a href={ (path) (with(pairs, "", "", &continued)) } { "First page" } }
-            @if let Some((name, value)) = next {
-                a.next rel="next" href={ (path) (with(pairs, name, value, &["after", "cursor", "until", "start"])) } { "Next page" }
-            }
+            @if is_continued { a href={ (path) (with(pairs, "start", start, &CONTINUED)) } { "First page" } }
+            @if !next.is_empty() { a.next rel="next" href={ (path) (url::query(&all)) } { "Next page" } }
         }
     }
 }

@@ -34,6 +34,13 @@ fn described<'a>(summary: &str, forms: &[&'a Value], paths: impl Iterator<Item =
     }
 }
 
+/// Whether the records of a service have a field, also if no schema says which fields they have.
+pub(crate) fn is_field(shown: &Shown<'_>, name: &str) -> bool {
+    let forms = shown.operation("record").map(|operation| forms(operation, "/properties/record")).unwrap_or_default();
+    let known = |form: &&Value| form["properties"].is_object();
+    !forms.iter().any(known) || forms.iter().any(|form| form["properties"].get(name).is_some())
+}
+
 /// What the fields of a record mean.
 pub(crate) fn of_record(shown: &Shown<'_>, record: &Value) -> Markup {
     let forms = shown.operation("record").map(|operation| forms(operation, "/properties/record")).unwrap_or_default();

@@ -103,7 +103,7 @@ async fn find<'a>(reads: &dyn Reads, shown: Shown<'a>, words: &str) -> Found<'a>
     let by_number = reads.read(shown.service.name, "record", vec![("id".to_owned(), words.to_owned())]);
     let (by_number, mut found) = join(by_number, find_by_words(reads, shown, words)).await;
     if let Ok(answer) = by_number {
-        found.rows.insert(0, Row::of_change(answer));
+        found.rows.insert(0, Row::of_change(&shown, answer));
     }
     Row::first_of_each(&mut found.rows);
     found.rows.truncate(SHOWN_MAX);
@@ -146,7 +146,7 @@ async fn find_by_words<'a>(reads: &dyn Reads, shown: Shown<'a>, words: &str) -> 
         let mut rows: Vec<Row> = Vec::new();
         for list in lists {
             let Some(Value::Array(items)) = answer.get_mut(list).map(Value::take) else { continue };
-            rows.extend(items.into_iter().map(|item| if is_feed { Row::of_change(item) } else { Row::of_record(item) }));
+            rows.extend(items.into_iter().map(|item| if is_feed { Row::of_change(&shown, item) } else { Row::of_record(item) }));
         }
         // A feed has its oldest changes first.
         if is_feed {

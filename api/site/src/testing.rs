@@ -487,7 +487,7 @@ fn searched_by_feed() -> Made {
     let properties: serde_json::Map<String, Value> = properties.into_iter().collect();
     feed.input["properties"] = Value::Object(properties);
     feed.input["properties"]["includeBackfill"] = json!({ "type": "boolean" });
-    let change = |id: &str, seq: u64| json!({ "event": "new", "seq": seq, "record": { "id": id, "title": format!("Title {id}") } });
+    let change = |id: &str, seq: u64| json!({ "event": "new", "seq": seq, "id": id, "title": format!("Title {id}") });
     made.answers.insert("whats_changed_since", json!({ "changes": [change("old", 1), change("fresh", 2)], "hasMore": false }));
     made.answers.remove("record");
     made
@@ -527,23 +527,54 @@ fn unsearched_services_are_named() {
     assert!(!made.page("/explore").html.contains("Not searched"));
 }
 
-/// Proves that a filtered feed says in which order its changes come and leads to the newest ones, which come first there; and that an empty one leads to
-/// late news until that is included.
+/// Proves that a filtered feed has its newest changes first and leads to the older ones and to the other end, from which it leads on, also from a day and
+/// without a filter; and that an empty one leads to late news until that is included.
 #[test]
 fn filtered_feeds_lead_on() {
     let mut made = searched_by_feed();
-    let oldest = made.page("/explore/made?keyword=milk").html;
-    assert!(
-        oldest.contains("oldest changes come first") && oldest.contains("href=\"/explore/made?keyword=milk&amp;start=newest\""),
-        "{oldest}"
-    );
-    assert!(oldest.find("Title old").unwrap() < oldest.find("Title fresh").unwrap(), "{oldest}");
-    let newest = made.page("/explore/made?keyword=milk&start=newest").html;
-    assert!(newest.find("Title fresh").unwrap() < newest.find("Title old").unwrap(), "{newest}");
-    assert!(newest.contains("href=\"/explore/made?keyword=milk\">Show from the oldest on"), "{newest}");
+    let shown = |made: &Made, query: &str| {
+        let html = made.page(&format!("/explore/made?{query}")).html;
+        let read = made.read.lock().unwrap().iter().rfind(|(name, _)| name == "whats_changed_since").map(|(_, pairs)| pairs.clone());
+        let read = ["start", "cursor"].map(|name| crate::url::value(read.as_ref().unwrap(), name).to_owned());
+        (html, read.join(" "))
+    };
+    made.answers.get_mut("whats_changed_since").unwrap()["older"] = json!("o1");
+    let (newest, read) = shown(&made, "keyword=milk");
+    assert!(read == "newest " && newest.find("Title fresh").unwrap() < newest.find("Title old").unwrap(), "{read}: {newest}");
+    for link in ["keyword=milk&amp;start=earliest\">Show from the oldest on", "keyword=milk&amp;cursor=o1&amp;start=newest\">Next page"] {
+        assert!(newest.contains(&format!("href=\"/explore/made?{link}")), "{newest}");
+    }
+    let (older, read) = shown(&made, "keyword=milk&cursor=o1&start=newest");
+    assert!(read == "newest o1" && older.contains("href=\"/explore/made?keyword=milk\">First page"), "{read}: {older}");
+    made.answers.get_mut("whats_changed_since").unwrap()["hasMore"] = json!(true);
+    made.answers.get_mut("whats_changed_since").unwrap()["cursor"] = json!("c2");
+    for (query, start, next) in
+        [("keyword=milk&start=earliest", "earliest ", "keyword=milk&amp;cursor=c2"), ("start=2026-11-20", "2026-11-20 ", "cursor=c2")]
+    {
+        let (oldest, read) = shown(&made, query);
+        assert!(read == start && oldest.contains("The oldest changes come first."), "{read}: {oldest}");
+        assert!(oldest.find("Title old").unwrap() < oldest.find("Title fresh").unwrap(), "{oldest}");
+        assert!(oldest.contains(&format!("/explore/made?{next}\">Next page")), "{oldest}");
+        let (second, read) = shown(&made, &next.replace("&amp;", "&"));
+        assert!(read == " c2" && second.contains("start=earliest\">First page"), "{read}: {second}");
+    }
     made.answers.insert("whats_changed_since", json!({ "changes": [], "hasMore": false }));
-    let empty = made.page("/explore/made?keyword=milk").html;
+    let (empty, _) = shown(&made, "keyword=milk");
     let link = "href=\"/explore/made?keyword=milk&amp;includeBackfill=true\">Include late news</a>";
-    assert!(empty.contains(link) && !empty.contains("oldest changes come first"), "{empty}");
-    assert!(!made.page("/explore/made?keyword=milk&includeBackfill=true").html.contains(link));
+    assert!(empty.contains(link) && !empty.contains("changes come first"), "{empty}");
+    assert!(!shown(&made, "keyword=milk&includeBackfill=true").0.contains(link));
+}
+
+/// Proves that a change of a filtered feed, which has the fields of the record next to its own, leads to the page of the record, and says what it tells in
+/// addition.
+#[test]
+fn filtered_changes_have_records() {
+    let mut made = searched_by_feed();
+    let operation = made.service.operations.iter_mut().find(|operation| operation.name == "record").unwrap();
+    operation.output = json!({ "properties": { "record": { "properties": { "id": {}, "title": {}, "notes": {} } } } });
+    let change = &mut made.answers.get_mut("whats_changed_since").unwrap()["changes"][0];
+    (change["amountDelta"], change["notes"], change["kind"]) = (json!(-1_500.0), json!("said elsewhere"), json!("a"));
+    let html = made.page("/explore/made?keyword=milk").html;
+    assert!(html.contains("href=\"/explore/made/old\"><bdi>Title old</bdi></a>"), "{html}");
+    assert!(html.contains("<span class=\"what\"><bdi>Amount delta -1,500</bdi></span>"), "{html}");
 }

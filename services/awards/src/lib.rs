@@ -18,7 +18,7 @@ use reads::{changes_since, followed::operations, history, keys, read};
 const PAGE: RecordPage = RecordPage {
     title: &["recipient", "piid", "id"],
     detail: &[("", "description")],
-    columns: &["description", "agency", "amountCents", "signed", "end"],
+    columns: &["description", "agency", "amountCents", "amount", "signed", "end"],
     facet: "agency",
     searches: &["recipient", "keyword"],
     ..RecordPage::EMPTY
