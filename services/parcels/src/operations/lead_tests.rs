@@ -1,8 +1,9 @@
-//! Lists of over-assessed parcels as callers meet them: over records and counts that a test writes.
+//! Lists of over-assessed parcels, and what a cycle changed, as callers meet them: over records and counts that a test writes.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::record::{Parcel, TABLES, current_cycle, township_counts};
+use crate::record::{Parcel, TABLES, current_cycle, delta_counts, township_counts};
 use bytes::Bytes;
 use feed::testing::records::RecordView;
 use feed::testing::{HOUR_MS, START_MS, World, call, text, value};
@@ -15,7 +16,7 @@ use schemas::tables::Write;
 use schemas::views::accounts::Tier;
 use serde_json::{Value, json};
 
-use super::leads;
+use super::{delta, leads};
 
 /// 2026-11-20T00:00:00Z.
 const NOW_MS: i64 = START_MS + 19 * 24 * HOUR_MS;
@@ -168,4 +169,47 @@ async fn ids_of_permits_liens_and_flags_confirm_nothing() {
         }
         assert!(ask(Tier::Free, "cook-il/16012160010000").await.is_ok(), "{}", operation.name);
     }
+}
+
+/// Proves that a caller without a key gets true counts and at most 25 masked PINs of each list of the delta, and that the pages of one of tier pro have all PINs
+/// whole, each of them once and in one list only.
+#[tokio::test]
+async fn the_delta_is_masked_without_a_paid_key() {
+    const NEW: u32 = 30;
+    const ALL: u32 = 58;
+    let world = World::new().await;
+    let new = (1..=NEW).map(|number| Parcel { tier_before: "none".into(), ..parcel(number, "low", 10_600) });
+    let resolved = (NEW + 1..=ALL).map(|number| Parcel { tier_before: "low".into(), r: None, ..parcel(number, "none", 0) });
+    world.fill_records(&TABLES, &new.chain(resolved).collect::<Vec<Parcel>>()).await;
+    let rows = [
+        (current_cycle("cook-il"), json!({ "cycle": "2026-board", "since": "2026-11-01" })),
+        (delta_counts("cook-il", "2026-board"), json!({ "new": NEW, "resolved": ALL - NEW })),
+    ];
+    keep_counts(&world, &rows).await;
+    let context = world.context(NOW_MS);
+    let route = operation::<delta::Arguments>();
+    let pins = |page: &Value, list: &str| {
+        page[list].as_array().unwrap().iter().map(|row| row["pin"].as_str().unwrap().to_owned()).collect::<Vec<String>>()
+    };
+    let free = value(&context, &route, json!({ "limit": 200 })).await;
+    assert_eq!((&free["counts"], &free["next"]), (&rows[1].1, &Value::Null), "{free}");
+    for list in ["new", "resolved"] {
+        assert_eq!(pins(&free, list), vec!["16012*********"; 25], "{list}");
+    }
+    let (mut new, mut resolved, mut arguments) = (Vec::new(), Vec::new(), json!({ "limit": 20 }));
+    loop {
+        let caller = Caller { tier: Tier::Pro, key_id: "k".into(), account: "a".into(), ..call(&context).caller };
+        let page = text((route.run)(Call { caller, ..call(&context) }, arguments.clone()).await.unwrap());
+        let page: Value = serde_json::from_str(&page).unwrap();
+        assert_eq!(page["counts"], free["counts"]);
+        new.extend(pins(&page, "new"));
+        resolved.extend(pins(&page, "resolved"));
+        match page["next"].as_str() {
+            Some(next) => arguments["after"] = json!(next),
+            None => break,
+        }
+    }
+    assert_eq!((new.len(), resolved.len()), (30, 28));
+    let whole: BTreeSet<String> = new.into_iter().chain(resolved).collect();
+    assert_eq!(whole, (1..=ALL).map(|number| parcel(number, "low", 0).pin).collect());
 }
