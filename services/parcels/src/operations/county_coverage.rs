@@ -144,4 +144,13 @@ mod tests {
         streams.sort_unstable();
         assert_eq!(streams, ALLEGHENY_STREAMS);
     }
+
+    /// Proves that each county names the publisher whose licence holds, its buyers, its method with what is said of exemptions, and how dense the signal is.
+    #[test]
+    fn counties_name_licence_and_method() {
+        for (county, publisher) in [(COOK, "Cook County Assessor"), (ALLEGHENY, "WPRDC")] {
+            assert!(county.licence.contains(publisher) && county.methodology.contains("Exemptions: "), "{}", county.name);
+            assert!(!county.buyers.is_empty() && !county.density.is_empty(), "{}", county.name);
+        }
+    }
 }

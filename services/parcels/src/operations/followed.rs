@@ -77,3 +77,33 @@ impl WatchMessages for Parcels {
         message
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that a watch names a parcel, a county or a township, in any spelling, that a tier alone is not enough, and that its message says what it watches.
+    #[test]
+    fn what_a_watch_names() {
+        let read = |entity: Value| {
+            let (entity, _) = Parcels::parse_entity(serde_json::from_value(entity).unwrap()).map_err(|problem| problem.parameter)?;
+            Ok::<Value, String>(serde_json::to_value(entity).unwrap())
+        };
+        for (given, read_as) in [
+            (json!({ "pin": "16-01-216-064-0000" }), json!({ "pin": "16012160640000" })),
+            (
+                json!({ "county": "Cook-IL", "township": "west chicago", "minTier": "High" }),
+                json!({ "county": "cook-il", "township": "77", "minTier": "high" }),
+            ),
+        ] {
+            let found = read(given).unwrap();
+            assert_eq!(found, read_as);
+            let message = Parcels::message(serde_json::from_value(found).unwrap(), Vec::new());
+            assert!(read_as.as_object().unwrap().iter().all(|(name, value)| message[name] == *value), "{message}");
+            assert_eq!((&message["event"], &message["disclaimer"]), (&json!("parcels.changed"), &json!(DISCLAIMER)));
+        }
+        assert_eq!(read(json!({ "minTier": "high" })).unwrap_err(), "pin");
+        assert_eq!(read(json!({ "pin": "1601216064" })).unwrap_err(), "pin");
+        assert_eq!(read(json!({ "county": "lake-il" })).unwrap_err(), "county");
+    }
+}

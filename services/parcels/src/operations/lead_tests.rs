@@ -211,5 +211,5 @@ async fn the_delta_is_masked_without_a_paid_key() {
     }
     assert_eq!((new.len(), resolved.len()), (30, 28));
     let whole: BTreeSet<String> = new.into_iter().chain(resolved).collect();
-    assert_eq!(whole, (1..=ALL).map(|number| parcel(number, "low", 0).pin).collect());
+    assert_eq!(whole, (1..=ALL).map(|number| parcel(number, "low", 0).pin).collect::<BTreeSet<String>>());
 }
