@@ -577,11 +577,17 @@ pub struct RecordPage {
     /// The arguments that take the words of a search, the one that most visitors mean first: of `list`, or of the filtered feed if `list` is empty or takes
     /// none of them. Empty if no words find records.
     pub searches: &'static [&'static str],
+    /// Arguments of the same operation that take words as well, for which there is no index: a search over all services tries them only if nothing else
+    /// finds the words.
+    pub slow_searches: &'static [&'static str],
+    /// Further free operations that find records by words, each with its argument for them.
+    pub lookups: &'static [(&'static str, &'static str)],
 }
 
 impl RecordPage {
     /// Says nothing: a service states what differs.
-    pub const EMPTY: Self = Self { list: "", rows: &[], title: &[], detail: &[], columns: &[], facet: "", searches: &[] };
+    pub const EMPTY: Self =
+        Self { list: "", rows: &[], title: &[], detail: &[], columns: &[], facet: "", searches: &[], slow_searches: &[], lookups: &[] };
 }
 
 /// A page or file of a service.

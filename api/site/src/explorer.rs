@@ -201,7 +201,7 @@ pub(crate) async fn page<'a>(reads: &'a dyn Reads, shown: Shown<'a>, pairs: &Pai
         @if kind == Kind::Changes && feed.is_none() && shown.filtered_feed().is_some() {
             p.soft { "Without a key the changes are shown in their free form. Filters over changes need a key." }
         }
-        (filters::form(&path, kind.name(), form_of, hints.searches, kind == Kind::Changes && feed.is_some(), pairs))
+        (filters::form(&path, kind.name(), form_of, &[hints.searches, hints.slow_searches].concat(), kind == Kind::Changes && feed.is_some(), pairs))
         @if let Some(address) = new_filter::address(&shown, pairs) {
             p { a href=(address) { "Save this filter" } " " span.soft { "for feeds, with a key" } }
         }

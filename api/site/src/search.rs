@@ -15,6 +15,9 @@ use crate::{EXPLORE, Pairs, Reads, Shown, entities, filters, url};
 const WORDS_CHARS_MAX: usize = 200;
 /// The records that are shown of each service.
 const SHOWN_MAX: usize = 5;
+/// The views of an explorer, as its address names them.
+const RECORDS: &str = "records";
+const CHANGES: &str = "changes";
 /// The fields that are shown with each record.
 const COLUMNS_MAX: usize = 4;
 
@@ -26,7 +29,11 @@ pub(crate) async fn page<'a>(reads: &'a dyn Reads, pairs: &'a Pairs) -> Result<P
     let words = url::value(pairs, "q");
     let is_asked = !words.is_empty() && words.chars().count() <= WORDS_CHARS_MAX;
     let services = reads.services();
-    let found: Vec<Found<'_>> = if is_asked { join_all(services.iter().map(|shown| find(reads, *shown, words))).await } else { Vec::new() };
+    let mut found: Vec<Found<'_>> =
+        if is_asked { join_all(services.iter().map(|shown| find(reads, *shown, words))).await } else { Vec::new() };
+    if found.iter().all(|found| found.rows.is_empty()) {
+        found = join_all(found.into_iter().map(|found| find_slowly(reads, found, words))).await;
+    }
     let hits: Vec<&Found<'_>> = found.iter().filter(|found| !found.rows.is_empty()).collect();
     let main = html! {
         h1 { "Search" }
@@ -58,7 +65,7 @@ pub(crate) async fn page<'a>(reads: &'a dyn Reads, pairs: &'a Pairs) -> Result<P
                         }
                     }
                 }
-                p.shortcuts { @for (words, address) in &found.all { a href=(address) { (words) } } }
+                p.shortcuts { @for (words, address) in found.all.iter().chain(&found.slow) { a href=(address) { (words) } } }
             }
         }
         @if is_asked { (entities::of_name(reads, words)) (unsearched(&found)) }
@@ -83,20 +90,37 @@ struct Found<'a> {
     rows: Vec<Row>,
     /// Where all of it is: the words and the address of each link.
     all: Vec<(String, String)>,
+    /// Searches that were not made, because there is no index for them: the words and the address of each link.
+    slow: Vec<(String, String)>,
     /// Why the service could not search for the words; empty if it could.
     unsearched: String,
 }
 
-/// How a service is searched without a key: the operation, the view of its explorer that shows the same, and the arguments that take the words.
-fn search_of<'a>(shown: &Shown<'a>) -> Option<(&'a Operation, &'static str, Vec<&'static str>)> {
-    let hints = shown.service.page;
-    let taken = |operation: &Operation| -> Vec<&'static str> {
-        hints.searches.iter().copied().filter(|argument| filters::takes(operation, argument)).collect()
+/// A search of one service: an operation, its argument for words, and the view of the explorer that shows the same; empty for none.
+#[derive(Clone, Copy)]
+struct Question<'a> {
+    operation: &'a Operation,
+    argument: &'static str,
+    view: &'static str,
+}
+
+/// How a service is searched without a key by some arguments of its list, or of its filtered feed if the list takes none of them.
+fn questions<'a>(shown: &Shown<'a>, arguments: &[&'static str]) -> Vec<Question<'a>> {
+    let of = |operation: &'a Operation, view: &'static str| -> Vec<Question<'a>> {
+        let taken = arguments.iter().filter(|argument| operation.price == Price::Free && filters::takes(operation, argument));
+        taken.map(|&argument| Question { operation, argument, view }).collect()
     };
-    let list = shown.operation(hints.list).map(|list| (list, "records", taken(list)));
-    let feed = shown.filtered_feed().map(|feed| (feed, "changes", taken(feed)));
-    let searched = list.filter(|(_, _, arguments)| !arguments.is_empty()).or(feed);
-    searched.filter(|(operation, _, arguments)| operation.price == Price::Free && !arguments.is_empty())
+    let of_list = shown.operation(shown.service.page.list).map(|list| of(list, RECORDS)).unwrap_or_default();
+    if of_list.is_empty() { shown.filtered_feed().map(|feed| of(feed, CHANGES)).unwrap_or_default() } else { of_list }
+}
+
+/// The further operations of a service that find records by words, without a key.
+fn lookups<'a>(shown: &Shown<'a>) -> Vec<Question<'a>> {
+    let of = |&(name, argument): &(&'static str, &'static str)| {
+        let operation = shown.operation(name).filter(|operation| operation.price == Price::Free)?;
+        Some(Question { operation, argument, view: "" })
+    };
+    shown.service.page.lookups.iter().filter_map(of).collect()
 }
 
 async fn find<'a>(reads: &dyn Reads, shown: Shown<'a>, words: &str) -> Found<'a> {
@@ -105,28 +129,66 @@ async fn find<'a>(reads: &dyn Reads, shown: Shown<'a>, words: &str) -> Found<'a>
     if let Ok(answer) = by_number {
         found.rows.insert(0, Row::of_change(&shown, answer));
     }
+    finished(found)
+}
+
+/// What is shown of a service: few records, each once, and a link to the others.
+fn finished(mut found: Found<'_>) -> Found<'_> {
     Row::first_of_each(&mut found.rows);
     found.rows.truncate(SHOWN_MAX);
-    let all = format!("All in {}", shown.service.title);
-    if found.all.is_empty() {
-        found.all.push((all, shown.explorer()));
-    } else if let [(words, _)] = &mut found.all[..] {
-        *words = all;
+    let (shown, all) = (found.shown, &mut found.all);
+    let heading = format!("All in {}", shown.service.title);
+    if all.is_empty() {
+        all.push((heading, shown.explorer()));
+    } else if let [(words, _)] = &mut all[..] {
+        *words = heading;
     }
     found
 }
 
-/// What a service finds by the arguments of its own search.
+/// What a service finds by the arguments of its own search that have an index.
 async fn find_by_words<'a>(reads: &dyn Reads, shown: Shown<'a>, words: &str) -> Found<'a> {
-    let mut found = Found { shown, rows: Vec::new(), all: Vec::new(), unsearched: String::new() };
-    let Some((operation, view, arguments)) = search_of(&shown) else {
-        found.unsearched = "it has no search by words without a key".to_owned();
+    let found = Found { shown, rows: Vec::new(), all: Vec::new(), slow: Vec::new(), unsearched: String::new() };
+    let page = shown.service.page;
+    let asked = [questions(&shown, page.searches), lookups(&shown)].concat();
+    let slow = questions(&shown, page.slow_searches);
+    let mut found = ask(reads, found, &asked, words).await;
+    found.slow = slow.iter().map(|question| link(&shown, question, words, "Search")).collect();
+    if asked.is_empty() {
+        let none = "it has no search by words without a key";
+        let later = "it has no index of words, and is searched if no other service finds them";
+        found.unsearched = if slow.is_empty() { none } else { later }.to_owned();
+    }
+    found
+}
+
+/// What a service finds by the arguments of its own search that have no index.
+async fn find_slowly<'a>(reads: &dyn Reads, mut found: Found<'a>, words: &str) -> Found<'a> {
+    let asked = questions(&found.shown, found.shown.service.page.slow_searches);
+    if asked.is_empty() {
         return found;
-    };
-    let is_feed = view == "changes";
-    let answers = join_all(arguments.iter().map(|argument| {
+    }
+    found.all.clear();
+    found.slow.clear();
+    found.unsearched.clear();
+    finished(ask(reads, found, &asked, words).await)
+}
+
+/// The link to the explorer that shows what a question finds: "All by recipient in Contract awards".
+fn link(shown: &Shown<'_>, question: &Question<'_>, words: &str, verb: &str) -> (String, String) {
+    let Question { operation, argument, view } = *question;
+    let mut query = vec![("view".to_owned(), view.to_owned()), (argument.to_owned(), words.to_owned())];
+    query.extend(filters::late_news(operation).filter(|_| view == CHANGES));
+    let heading = format!("{verb} by {} in {}", label(argument).to_lowercase(), shown.service.title);
+    (heading, format!("{}{}", shown.explorer(), url::query(&query)))
+}
+
+/// Adds what a service answers to some questions, and why if it refuses all of them.
+async fn ask<'a>(reads: &dyn Reads, mut found: Found<'a>, asked: &[Question<'a>], words: &str) -> Found<'a> {
+    let shown = found.shown;
+    let answers = join_all(asked.iter().map(|Question { operation, argument, view }| {
         let mut given = vec![((*argument).to_owned(), words.to_owned()), ("limit".to_owned(), SHOWN_MAX.to_string())];
-        if is_feed {
+        if *view == CHANGES {
             given.push(("start".to_owned(), "newest".to_owned()));
             given.extend(filters::late_news(operation));
         }
@@ -134,7 +196,7 @@ async fn find_by_words<'a>(reads: &dyn Reads, shown: Shown<'a>, words: &str) -> 
     }))
     .await;
     let mut refusals = Vec::new();
-    for (argument, answer) in arguments.iter().zip(answers) {
+    for (question, answer) in asked.iter().zip(answers) {
         let mut answer = match answer {
             Ok(answer) => answer,
             Err(problem) => {
@@ -142,7 +204,8 @@ async fn find_by_words<'a>(reads: &dyn Reads, shown: Shown<'a>, words: &str) -> 
                 continue;
             }
         };
-        let lists = if is_feed { vec![operation.list] } else { shown.service.page.rows.to_vec() };
+        let is_feed = question.view == CHANGES;
+        let lists = if question.view == RECORDS { shown.service.page.rows.to_vec() } else { vec![question.operation.list] };
         let mut rows: Vec<Row> = Vec::new();
         for list in lists {
             let Some(Value::Array(items)) = answer.get_mut(list).map(Value::take) else { continue };
@@ -152,16 +215,13 @@ async fn find_by_words<'a>(reads: &dyn Reads, shown: Shown<'a>, words: &str) -> 
         if is_feed {
             rows.reverse();
         }
-        if !rows.is_empty() {
-            let mut query = vec![("view".to_owned(), view.to_owned()), ((*argument).to_owned(), words.to_owned())];
-            query.extend(filters::late_news(operation).filter(|_| is_feed));
-            let heading = format!("All by {} in {}", label(argument).to_lowercase(), shown.service.title);
-            found.all.push((heading, format!("{}{}", shown.explorer(), url::query(&query))));
+        if !rows.is_empty() && !question.view.is_empty() {
+            found.all.push(link(&shown, question, words, "All"));
         }
         found.rows.extend(rows);
     }
-    if refusals.len() == arguments.len() {
-        found.unsearched = refusals.swap_remove(0);
+    if refusals.len() == asked.len() {
+        found.unsearched = refusals.pop().unwrap_or_default();
     }
     found
 }
@@ -176,10 +236,100 @@ fn unsearched(found: &[Found<'_>]) -> Markup {
                 p { "These services could not search for the words, so nothing about them follows from this page. Their explorers have other filters." }
                 ul {
                     @for found in &silent {
-                        li { a href=(found.shown.explorer()) { (found.shown.service.title) } ": " bdi { (found.unsearched) } "." }
+                        li {
+                            a href=(found.shown.explorer()) { (found.shown.service.title) } ": " bdi { (found.unsearched) } "."
+                            @for (words, address) in &found.slow { " " a href=(address) { (words) } }
+                        }
                     }
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use crate::Pairs;
+    use crate::testing::{Made, operation, searched_by_feed};
+
+    /// Proves that a search that is too long is not made, and that the page says why.
+    #[test]
+    fn long_searches_are_refused() {
+        let made = Made::new();
+        let search = |chars: usize| made.page(&format!("/explore?q={}", "x".repeat(chars))).html;
+        assert!(search(201).contains("A search has at most 200 characters."));
+        assert!(made.read.lock().unwrap().is_empty(), "nothing is read for it");
+        assert!(!search(200).contains("at most 200 characters"));
+    }
+
+    /// Proves that a search asks a feed by each of its arguments for words, for the newest changes and with late news; that the links show the same; and that
+    /// the page leads to the entities of the name.
+    #[test]
+    fn searches_by_each_argument() {
+        let made = searched_by_feed();
+        let html = made.page("/explore?q=Acme+Freight").html;
+        assert!(html.find("Title fresh").unwrap() < html.find("Title old").unwrap(), "{html}");
+        assert_eq!(html.matches("Title old").count(), 1, "{html}");
+        for argument in ["recipient", "keyword"] {
+            let link = format!(
+                "href=\"/explore/made?view=changes&amp;{argument}=Acme+Freight&amp;includeBackfill=true\">All by {argument} in Made"
+            );
+            assert!(html.contains(&link), "{html}");
+            let read = made.read.lock().unwrap();
+            let wanted = [(argument, "Acme Freight"), ("start", "newest"), ("includeBackfill", "true")];
+            let has = |pairs: &Pairs| wanted.iter().all(|(name, value)| crate::url::value(pairs, name) == *value);
+            assert!(read.iter().any(|(name, pairs)| name == "whats_changed_since" && has(pairs)), "{read:?}");
+        }
+        assert!(html.contains("href=\"/entities/company?name=Acme+Freight\"") && !html.contains("Not searched"), "{html}");
+        assert!(!made.page("/explore").html.contains("/entities/company?name="));
+    }
+
+    /// Proves that a search names the services that could not search for the words, with the reason, and that their silence is no answer.
+    #[test]
+    fn unsearched_services_are_named() {
+        let mut made = searched_by_feed();
+        made.answers.remove("whats_changed_since");
+        let html = made.page("/explore?q=Acme").html;
+        assert!(html.contains("Not searched</h2>") && html.contains("<bdi>no &lt;record&gt; has this id</bdi>."), "{html}");
+        made.service.page.searches = &[];
+        let html = made.page("/explore?q=Acme").html;
+        assert!(html.contains("<bdi>it has no search by words without a key</bdi>."), "{html}");
+        assert!(!made.page("/explore").html.contains("Not searched"));
+    }
+
+    /// Proves that arguments without an index are tried only if nothing else is found, and that the page leads to the search that it left out.
+    #[test]
+    fn slow_searches_come_last() {
+        let mut made = searched_by_feed();
+        made.service.page.searches = &["recipient"];
+        made.service.page.slow_searches = &["keyword"];
+        let link = "href=\"/explore/made?view=changes&amp;keyword=Acme&amp;includeBackfill=true\">";
+        let asked = |made: &Made| {
+            let read = made.read.lock().unwrap();
+            read.iter().any(|(name, pairs)| name == "whats_changed_since" && !crate::url::value(pairs, "keyword").is_empty())
+        };
+        let html = made.page("/explore?q=Acme").html;
+        assert!(html.contains("Title fresh") && html.contains(&format!("{link}Search by keyword in Made")) && !asked(&made), "{html}");
+        // Nothing has an index: the page tries what is left.
+        made.service.page.searches = &[];
+        let html = made.page("/explore?q=Acme").html;
+        assert!(html.contains("Title fresh") && html.contains(&format!("{link}All in Made")) && asked(&made), "{html}");
+    }
+
+    /// Proves that further operations that take words are asked, and that their records are linked.
+    #[test]
+    fn lookups_are_asked() {
+        let mut made = searched_by_feed();
+        made.service.page.searches = &[];
+        made.service.page.lookups = &[("drug", "name")];
+        made.service.operations.push(operation("drug", "/v1/drug", "found", json!({ "name": { "type": "string" } })));
+        made.answers.insert("drug", json!({ "found": [{ "id": "D/1", "title": "Calderinib" }] }));
+        let html = made.page("/explore?q=calder").html;
+        assert!(html.contains("href=\"/explore/made/D%2F1\"><bdi>Calderinib"), "{html}");
+        assert!(html.contains("href=\"/explore/made\">All in Made") && !html.contains("Not searched"), "{html}");
+        let read = made.read.lock().unwrap();
+        assert!(read.iter().any(|(name, pairs)| name == "drug" && crate::url::value(pairs, "name") == "calder"), "{read:?}");
     }
 }

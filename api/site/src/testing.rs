@@ -25,7 +25,7 @@ const ENTITIES: [EntityLink; 1] = [EntityLink { kind: "company", arguments: &[("
 
 /// A service with some answers. It notes what was read.
 pub(crate) struct Made {
-    service: Service,
+    pub(crate) service: Service,
     settings: ServiceSettings,
     pub(crate) answers: BTreeMap<&'static str, Value>,
     pub(crate) read: Mutex<Vec<(String, Pairs)>>,
@@ -93,6 +93,7 @@ impl Made {
             columns: &["kind", "url"],
             facet: "kind",
             searches: &["keyword"],
+            ..RecordPage::default()
         };
         let service = Service {
             name: "made",
@@ -466,18 +467,8 @@ fn refusals_are_pages() {
     assert!(page.html.contains("Made &lt;up&gt;") && page.html.contains("No &lt;record&gt;"));
 }
 
-/// Proves that a search that is too long is not made, and that the page says why.
-#[test]
-fn long_searches_are_refused() {
-    let made = Made::new();
-    let search = |chars: usize| made.page(&format!("/explore?q={}", "x".repeat(chars))).html;
-    assert!(search(201).contains("A search has at most 200 characters."));
-    assert!(made.read.lock().unwrap().is_empty(), "nothing is read for it");
-    assert!(!search(200).contains("at most 200 characters"));
-}
-
 /// A service without a list, whose filtered feed is free, takes two arguments for words and leaves late news out, and has two changes.
-fn searched_by_feed() -> Made {
+pub(crate) fn searched_by_feed() -> Made {
     let mut made = Made::new();
     made.service.page.list = "";
     made.service.page.searches = &["recipient", "keyword"];
@@ -491,40 +482,6 @@ fn searched_by_feed() -> Made {
     made.answers.insert("whats_changed_since", json!({ "changes": [change("old", 1), change("fresh", 2)], "hasMore": false }));
     made.answers.remove("record");
     made
-}
-
-/// Proves that a search asks a feed by each of its arguments for words, for the newest changes and with late news; that the links show the same; and that
-/// the page leads to the entities of the name.
-#[test]
-fn searches_by_each_argument() {
-    let made = searched_by_feed();
-    let html = made.page("/explore?q=Acme+Freight").html;
-    assert!(html.find("Title fresh").unwrap() < html.find("Title old").unwrap(), "{html}");
-    assert_eq!(html.matches("Title old").count(), 1, "{html}");
-    for argument in ["recipient", "keyword"] {
-        let link =
-            format!("href=\"/explore/made?view=changes&amp;{argument}=Acme+Freight&amp;includeBackfill=true\">All by {argument} in Made");
-        assert!(html.contains(&link), "{html}");
-        let read = made.read.lock().unwrap();
-        let wanted = [(argument, "Acme Freight"), ("start", "newest"), ("includeBackfill", "true")];
-        let has = |pairs: &Pairs| wanted.iter().all(|(name, value)| crate::url::value(pairs, name) == *value);
-        assert!(read.iter().any(|(name, pairs)| name == "whats_changed_since" && has(pairs)), "{read:?}");
-    }
-    assert!(html.contains("href=\"/entities/company?name=Acme+Freight\"") && !html.contains("Not searched"), "{html}");
-    assert!(!made.page("/explore").html.contains("/entities/company?name="));
-}
-
-/// Proves that a search names the services that could not search for the words, with the reason, and that their silence is no answer.
-#[test]
-fn unsearched_services_are_named() {
-    let mut made = searched_by_feed();
-    made.answers.remove("whats_changed_since");
-    let html = made.page("/explore?q=Acme").html;
-    assert!(html.contains("Not searched</h2>") && html.contains("<bdi>no &lt;record&gt; has this id</bdi>."), "{html}");
-    made.service.page.searches = &[];
-    let html = made.page("/explore?q=Acme").html;
-    assert!(html.contains("<bdi>it has no search by words without a key</bdi>."), "{html}");
-    assert!(!made.page("/explore").html.contains("Not searched"));
 }
 
 /// Proves that a filtered feed has its newest changes first and leads to the older ones and to the other end, from which it leads on, also from a day and

@@ -20,7 +20,8 @@ const PAGE: RecordPage = RecordPage {
     detail: &[("", "description")],
     columns: &["description", "agency", "amountCents", "amount", "signed", "end"],
     facet: "agency",
-    searches: &["recipient", "keyword"],
+    searches: &["recipient"],
+    slow_searches: &["keyword"],
     ..RecordPage::EMPTY
 };
 

@@ -23,7 +23,7 @@ const PAGE: RecordPage = RecordPage {
     detail: &[("", "store")],
     columns: &["store", "niche", "inStock", "variantsInStock", "lastSoldOut"],
     facet: "niche",
-    searches: &["query"],
+    slow_searches: &["query"],
     ..RecordPage::EMPTY
 };
 

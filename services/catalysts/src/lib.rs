@@ -25,6 +25,8 @@ const PAGE: RecordPage = RecordPage {
     columns: &["date", "kind", "company", "drug", "phase", "status"],
     facet: "kind",
     searches: &["drug"],
+    lookups: &[("drug", "name"), ("company", "ticker")],
+    ..RecordPage::EMPTY
 };
 
 /// The service.

@@ -29,7 +29,7 @@ const PAGE: RecordPage = RecordPage {
     detail: &[("", "classLabel"), ("", "township")],
     columns: &["classLabel", "township", "tier", "r", "cycle"],
     facet: "tier",
-    searches: &[],
+    ..RecordPage::EMPTY
 };
 
 /// The service.

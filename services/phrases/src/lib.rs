@@ -25,6 +25,7 @@ const PAGE: RecordPage = RecordPage {
     columns: &["label", "multiple", "count", "baseline", "since"],
     facet: "label",
     searches: &["phrase"],
+    ..RecordPage::EMPTY
 };
 
 /// The service.

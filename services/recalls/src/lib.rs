@@ -21,6 +21,7 @@ const PAGE: RecordPage = RecordPage {
     columns: &["date", "agency", "category", "brand", "hazard"],
     facet: "category",
     searches: &["keyword"],
+    ..RecordPage::EMPTY
 };
 
 /// The service.

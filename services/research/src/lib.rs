@@ -23,6 +23,7 @@ const PAGE: RecordPage = RecordPage {
     columns: &["kind", "org", "sponsor", "phase", "amount", "published"],
     facet: "kind",
     searches: &["institution", "pi"],
+    ..RecordPage::EMPTY
 };
 
 /// The service.

@@ -37,7 +37,7 @@ pub struct Filter {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 2, max = 200))]
     pub owner: Option<String>,
-    /// A word of the mark, in any case.
+    /// Words of the mark, in any case: all of them must occur.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 100))]
     pub word: Option<String>,
@@ -84,8 +84,11 @@ impl filter::Filter for Filter {
         text_field!(owner).part_of(|mark| &mark.owner).found_by_part(2, "owner").with_names("owner"),
         text_field!(word)
             .read_by(word)
-            .selecting(|mark, word| plain_words(&mark.mark).iter().any(|own| own == word))
-            .found_by_term(1, "token")
+            .selecting(|mark, words| {
+                let own = plain_words(&mark.mark);
+                words.split(' ').all(|word| own.iter().any(|own| own == word))
+            })
+            .found_by(1, |filter| filter.word.as_deref().map(|words| TermQuery::Exact("token", longest(words))))
             .with_names("token"),
         Field::<Self, Trademark>::backfill(|filter| filter.include_backfill),
     ];
@@ -113,12 +116,18 @@ impl filter::Filter for Filter {
     }
 }
 
-/// One word, as marks are split into words.
+/// Words, as marks are split into words, with blanks between them.
 fn word(parameter: &'static str, text: &str) -> Result<String, Problem> {
-    let [only] = &mut plain_words(text)[..] else {
-        return Err(Problem::parameter(parameter, format!("word: {text:?} is not one word")));
-    };
-    Ok(std::mem::take(only))
+    let words = plain_words(text);
+    if words.is_empty() {
+        return Err(Problem::parameter(parameter, format!("word: {text:?} has no word")));
+    }
+    Ok(words.join(" "))
+}
+
+/// The longest of some words, which the fewest marks have.
+fn longest(words: &str) -> Vec<String> {
+    words.split(' ').max_by_key(|word| word.chars().count()).map(str::to_owned).into_iter().collect()
 }
 
 #[cfg(test)]
@@ -154,6 +163,8 @@ mod tests {
             (serde_json::json!({ "class": [25, 35], "status": "LIVE", "owner": "hill", "word": "Cool" }), true),
             (serde_json::json!({ "status": "dead" }), false),
             (serde_json::json!({ "word": "coo" }), false),
+            (serde_json::json!({ "word": "Cool, TRU" }), true),
+            (serde_json::json!({ "word": "tru cold" }), false),
         ] {
             let read = of(filter.clone()).unwrap();
             assert_eq!((read.matches(&change), read.criteria().selects(&change)), (expected, expected), "{filter}");
@@ -161,11 +172,14 @@ mod tests {
         let all = of(serde_json::json!({ "class": [35, 9], "owner": "Hill", "word": "Cool" })).unwrap();
         assert_eq!(all.term_queries().len(), 3);
         assert_eq!(all.canonical(), r#"{"class":[9,35],"owner":"hill","word":"cool"}"#);
+        let words = of(serde_json::json!({ "word": "Tru  Cooler" })).unwrap();
+        assert_eq!(words.canonical(), r#"{"word":"tru cooler"}"#);
+        assert!(matches!(&words.term_queries()[..], [TermQuery::Exact("token", values)] if values == &["cooler"]));
         for (filter, parameter) in [
             (serde_json::json!({ "name": "?" }), "name"),
             (serde_json::json!({ "minTier": "exact" }), "minTier"),
             (serde_json::json!({ "status": "alive" }), "status"),
-            (serde_json::json!({ "word": "two words" }), "word"),
+            (serde_json::json!({ "word": "?!" }), "word"),
         ] {
             assert_eq!(of(filter).unwrap_err().parameter, parameter);
         }
