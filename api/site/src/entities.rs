@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::explorer::{Row, named};
 use crate::fields::{at, cell, is_empty, label, time, whole};
-use crate::filters::{has_filter, help, late_news};
+use crate::filters::{has_filter, help, late_news, meanings};
 use crate::layout::{note, notice};
 use crate::this_view::{View, this_view};
 use crate::{ENTITIES, Pairs, Reads, Shown, url};
@@ -156,6 +156,7 @@ fn form(operation: &Operation, pairs: &Pairs) -> Markup {
     let mut fields: Vec<(&String, &Value)> = properties(operation).collect();
     fields.sort_by_key(|(name, _)| name.as_str() != "name");
     let required = operation.input["required"].as_array();
+    let meant = meanings("What the fields mean", fields.iter().map(|(name, schema)| (name.as_str(), help(schema))));
     html! {
         form.filters method="get" action={ (ENTITIES) "/" (operation.name) } aria-label=(label(operation.name)) {
             @for (name, schema) in fields {
@@ -168,6 +169,7 @@ fn form(operation: &Operation, pairs: &Pairs) -> Markup {
             }
             div.actions { button.primary { "Show" } }
         }
+        (meant)
     }
 }
 
@@ -300,6 +302,7 @@ mod tests {
         let read = made.read.lock().unwrap().iter().find(|(name, _)| name == "company").unwrap().1.clone();
         assert_eq!(read, [("name".to_owned(), "Acme".to_owned())]);
         let form = made.page("/entities/company").html;
+        assert!(form.contains("What the fields mean</summary>") && form.contains("<dt>Name</dt><dd>Words.</dd>"), "{form}");
         assert!(form.contains("name=\"name\"") && form.contains(" required") && !form.contains("Insider trades"), "{form}");
         assert!(made.page("/entities").html.contains("action=\"/entities/company\""));
         assert_eq!(made.page("/entities/none").status, 404);

@@ -2,6 +2,7 @@
 
 use maud::{Markup, html};
 use operation::Operation;
+use pages::inline;
 use serde_json::Value;
 
 use crate::fields::label;
@@ -14,6 +15,9 @@ const CHOICES_MAX: usize = 80;
 
 /// How many filters are in sight. The others are behind a summary, so that the rows are near the top of a small screen.
 const IN_SIGHT_MAX: usize = 5;
+/// What the fields that are no arguments of an operation mean.
+const AS_OF_HELP: &str = "Shows everything as it was at the end of this day in UTC.";
+const START_HELP: &str = "Begins with the changes that were recorded on this day in UTC, the oldest first.";
 /// The length of a day, `YYYY-MM-DD`.
 const DAY_CHARS: usize = 10;
 
@@ -160,6 +164,8 @@ pub(crate) fn form(action: &str, view: &str, operation: Option<&Operation>, firs
     let fields = operation.map(|operation| fields(operation, first)).unwrap_or_default();
     // One field takes no more room than the summary.
     let in_sight = if fields.len() > IN_SIGHT_MAX + 1 { IN_SIGHT_MAX } else { fields.len() };
+    let own = [("recordedSince", START_HELP), ("asOf", AS_OF_HELP)].into_iter().filter(|(name, _)| has_start || *name == "asOf");
+    let meant = meanings("What the filters mean", fields.iter().map(|field| (field.name, field.help)).chain(own));
     let (in_sight, more) = fields.split_at(in_sight);
     let has_more_set = more.iter().any(|field| !value(field.name).is_empty());
     let is_set = pairs.iter().any(|(name, _)| !["view", "sort"].contains(&name.as_str()));
@@ -171,7 +177,7 @@ pub(crate) fn form(action: &str, view: &str, operation: Option<&Operation>, firs
                 div.field { label for="f-start" { "Recorded since" } input #f-start type="date" name="start" value=(day(value("start"))); }
             }
             div.field {
-                label for="f-asOf" title="Shows everything as it was at the end of this day in UTC." { "As of" }
+                label for="f-asOf" title=(AS_OF_HELP) { "As of" }
                 input #f-asOf type="date" name="asOf" value=(day(value("asOf")));
             }
             @if !more.is_empty() {
@@ -183,6 +189,20 @@ pub(crate) fn form(action: &str, view: &str, operation: Option<&Operation>, firs
             div.actions {
                 button.primary { "Show" }
                 @if is_set { a href={ (action) "?view=" (view) } { "Reset" } }
+            }
+        }
+        (meant)
+    }
+}
+
+/// What the fields of a form mean, behind a summary, since phones show no titles. Fields without a description are left out.
+pub(crate) fn meanings<'a>(summary: &str, fields: impl Iterator<Item = (&'a str, &'a str)>) -> Markup {
+    let meant: Vec<(&str, &str)> = fields.filter(|(_, help)| !help.is_empty()).collect();
+    html! {
+        @if !meant.is_empty() {
+            details.about {
+                summary { (summary) }
+                dl.nested { @for (name, help) in &meant { div { dt { (label(name)) } dd { (inline(help)) } } } }
             }
         }
     }
@@ -224,13 +244,30 @@ mod tests {
             let pairs: Pairs = pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
             form("/explore/x", "records", Some(&operation(filters)), &["filter3", "filter2"], false, &pairs).into_string()
         };
-        assert!(!shown(6, &[]).contains("<details"));
+        assert!(!shown(6, &[]).contains("class=\"more\""));
         let many = shown(9, &[("filter3", "x")]);
         assert!(many.contains("<details class=\"more\"><summary>4 more filters</summary>"), "{many}");
         assert_eq!(many.matches("name=\"filter").count(), 9);
         let places = ["filter3", "filter2", "filter0"].map(|name| many.find(&format!("name=\"{name}\"")).unwrap());
         assert!(places.is_sorted(), "{many}");
         assert!(shown(9, &[("filter8", "x")]).contains("<details class=\"more\" open>"));
+    }
+
+    /// Proves that a form says in the page, with inert texts, what its fields mean, and says nothing of fields without a description.
+    #[test]
+    fn visible_help() {
+        let properties =
+            json!({ "agency": { "type": "string", "description": "Code of the `agency` <b>. More." }, "other": { "type": "string" } });
+        let operation = crate::testing::operation("list", "/v1/list", "items", properties);
+        let shown = |has_start: bool| form("/explore/x", "records", Some(&operation), &[], has_start, &Pairs::new()).into_string();
+        let html = shown(false);
+        assert!(html.contains("What the filters mean</summary>"), "{html}");
+        assert!(
+            html.contains("<dt>Agency</dt><dd>Code of the <code>agency</code> &lt;b&gt;.</dd>") && html.contains("<dt>As of</dt>"),
+            "{html}"
+        );
+        assert!(!html.contains("<dt>Other</dt>") && !html.contains("<dt>Recorded since</dt>"), "{html}");
+        assert!(shown(true).contains("<dt>Recorded since</dt>"));
     }
 
     /// Proves which control an argument gets from its schema.

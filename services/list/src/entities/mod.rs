@@ -154,15 +154,18 @@ pub(crate) fn operations_of(service: &str, registered: Registered) -> Vec<Operat
     }
 }
 
-/// Which entities the records of a service name.
+/// Which entities the records of a service name. Leads of coverage name a business in their whole form only, which has no page without a key; parcels and
+/// phrases name none.
 pub(crate) fn links_of(service: &str) -> &'static [EntityLink] {
     const fn link(kind: &'static str, arguments: &'static [(&'static str, &'static str)]) -> EntityLink {
         EntityLink { kind, arguments }
     }
     match service {
+        "aviation" => const { &[link("company", &[("name", "make")])] },
         "awards" => {
             const { &[link("contractor", &[("name", "recipient"), ("uei", "recipientUei")]), link("company", &[("name", "recipient")])] }
         }
+        "cadence" => const { &[link("company", &[("name", "vendor")])] },
         "catalysts" => const { &[link("company", &[("name", "company"), ("ticker", "ticker"), ("cik", "cik")])] },
         // A person without a unique entity id gets no page.
         "exclusions" => const { &[link("contractor", &[("uei", "uei"), ("name", "name")])] },
@@ -227,10 +230,10 @@ async fn funding(asker: &Asker, kind: &str, name: &str, as_of: &str, limit: usiz
     asker.ask("research", "entity_watch", json!({ "type": kind, "value": plain_name(name), "limit": limit, "asOf": as_of })).await
 }
 
-/// Asks for the newest leads of laboratories of an organisation, and for one more than are shown, which says that there are more.
+/// Asks for the newest leads of laboratories of an organisation, late news included, and for one more than are shown, which says that there are more.
 async fn leads(asker: &Asker, name: &str, as_of: &str, limit: usize) -> Section {
     let org = plain_name(name);
-    let arguments = json!({ "org": org, "start": "newest", "limit": limit + 1, "asOf": as_of });
+    let arguments = json!({ "org": org, "includeBackfill": true, "start": "newest", "limit": limit + 1, "asOf": as_of });
     let asked = asker.ask("labs", "whats_changed_since", arguments).await.newest_first("changes");
     asked.section("leads of laboratories", "changes", "a part of the name", limit, all).filtered_by("org", &org)
 }
