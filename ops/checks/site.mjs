@@ -580,7 +580,11 @@ try {
     await hostile.route("**/*", async (route) => {
       if (route.request().resourceType() !== "document") return route.continue();
       const answer = await route.fetch();
-      const body = (await answer.text()).replaceAll(/<bdi>[^<]*<\/bdi>/g, () => `<bdi>${escaped}</bdi>`);
+      const link = encodeURIComponent(HOSTILE.slice(0, 190)).replaceAll("'", "%27");
+      const body = (await answer.text()).replaceAll(/<bdi>[^<]*<\/bdi>/g, () => `<bdi>${escaped}</bdi>`)
+        .replaceAll(/<title>[^<]*<\/title>/g, () => `<title>${escaped}</title>`)
+        .replaceAll(/ title="[^"]*"/g, () => ` title="${escaped}"`)
+        .replaceAll(/(href="\/entities\/\w+\?name=)[^"&]*/g, (_, start) => `${start}${link}`);
       return route.fulfill({ response: answer, body });
     });
     const ofServices = services.flatMap((path) => [path, `${path}?view=changes`]).concat(Object.values(records).map((links) => links[0]));

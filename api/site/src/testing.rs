@@ -217,6 +217,48 @@ fn every_page_is_inert_and_complete() {
     }
 }
 
+/// Proves that texts of upstreams are inert wherever a page has them: in titles, addresses, attributes, charts and names of columns.
+#[test]
+fn hostile_texts_are_inert_everywhere() {
+    let mut made = Made::new();
+    let record = json!({ "id": HOSTILE, "title": HOSTILE, "kind": HOSTILE, "url": format!("https://a.example/{HOSTILE}"), HOSTILE: { HOSTILE: HOSTILE } });
+    let change = json!({ "event": HOSTILE, "seq": 7, "recordedAt": HOSTILE, HOSTILE: HOSTILE, "record": record });
+    made.answers.insert("list", json!({ "items": [record], "next": HOSTILE, "note": HOSTILE }));
+    made.answers.insert("changes", json!({ "changes": [change], "hasMore": true, "cursor": HOSTILE, "from": 7, "to": 7, "note": HOSTILE }));
+    made.answers.insert("record", change.clone());
+    made.answers.insert("record_history", json!({ "id": HOSTILE, "versions": [change], "next": HOSTILE }));
+    let streams = json!([{ "stream": HOSTILE, "state": HOSTILE, "lastFinished": HOSTILE }]);
+    made.answers.insert(
+        "health",
+        json!({ "changes": 7, "lastSnapshot": HOSTILE, "throughDate": HOSTILE, "historyFrom": HOSTILE, "streams": streams }),
+    );
+    let row = json!({ "topic": HOSTILE, "service": "made", "foundBy": HOSTILE, "rows": [record], "filter": { "keyword": HOSTILE } });
+    made.answers.insert("company", json!({ "name": HOSTILE, "ticker": HOSTILE, "asOf": HOSTILE, "note": HOSTILE, "sections": [row] }));
+    let (text, id) = (crate::url::query(&[("q", HOSTILE)]), crate::url::segment(HOSTILE));
+    let named = text.replace("?q=", "");
+    let paths = [
+        "/".to_owned(),
+        format!("/explore{text}"),
+        "/explore/made".to_owned(),
+        format!("/explore/made?keyword={named}&kind={named}&sort={named}"),
+        "/explore/made?view=changes".to_owned(),
+        format!("/explore/made/{id}"),
+        format!("/entities/company?name={named}"),
+        format!("/verify{text}"),
+        "/status".to_owned(),
+    ];
+    for path in paths {
+        let html = made.page(&path).html;
+        for inert in ["<script>", "<img src=x", "\"><img", "href=\"javascript"] {
+            assert!(!html.contains(inert), "{path} has {inert}");
+        }
+        assert!(
+            html.contains("&lt;script&gt;") || ["/status", "/verify"].iter().any(|other| path.starts_with(other)),
+            "{path} shows the text"
+        );
+    }
+}
+
 /// The most bytes of scripts that a page loads, compressed.
 const SCRIPT_BYTES_MAX: usize = 60_000;
 
