@@ -20,22 +20,12 @@ pub fn operations<R: Addressed>(source: Source) -> Bundle {
 /// The operations of one service, whose records `R` are found by numbers that people know.
 #[must_use]
 pub fn with_numbers<R: Addressed>(source: Source, find_ids: FindIds) -> Bundle {
-    all::<R, NoFields>(source, find_ids)
+    with_numbers_and_health::<R, NoFields>(source, find_ids)
 }
 
-/// The operations of one service, whose records are `R` and whose health says more than that of every service.
-#[must_use]
-pub fn operations_with_health<R: Addressed, F: HealthFields>(source: Source) -> Bundle {
-    all::<R, F>(source, no_ids)
-}
-
-/// The operations of one service, whose records `R` are found by numbers that people know and whose health says more than that of every service.
+/// The operations of one service, whose records `R` are found by numbers that people know, and whose health says more than that of every service.
 #[must_use]
 pub fn with_numbers_and_health<R: Addressed, F: HealthFields>(source: Source, find_ids: FindIds) -> Bundle {
-    all::<R, F>(source, find_ids)
-}
-
-fn all<R: Addressed, F: HealthFields>(source: Source, find_ids: FindIds) -> Bundle {
     let table = RecordTable::of::<R>(source);
     let mut all = records::operations::<R>(source, find_ids);
     all.extend([

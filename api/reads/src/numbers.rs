@@ -22,7 +22,12 @@ pub const IDS_MAX: usize = 50;
 
 /// No further ids: an id is an address in its own spelling only.
 pub fn no_ids<'a>(_: &'a Context, _: &'a Position, _: &'a str) -> BoxFuture<'a, Result<Vec<String>, Problem>> {
-    Box::pin(std::future::ready(Ok(Vec::new())))
+    ids_without_read(Vec::new())
+}
+
+/// Ids that follow from a text alone.
+pub fn ids_without_read<'a>(ids: Vec<String>) -> BoxFuture<'a, Result<Vec<String>, Problem>> {
+    Box::pin(std::future::ready(Ok(ids)))
 }
 
 /// The id of the record that a text names at a position: by its id, or else by a number of the record. The text itself if there is none.

@@ -4,9 +4,7 @@ pub mod operations;
 pub mod rules;
 mod source;
 
-use std::future::ready;
-
-use crate::operations::{assess, audit, followed, match_ads, recurring, shared_directive, stored_fleets};
+use crate::operations::{addresses, assess, audit, followed, match_ads, recurring, stored_fleets};
 use schemas::views::aviation::AirworthinessDirective;
 use serde_json::json;
 
@@ -14,6 +12,7 @@ pub(crate) use self::source::Change;
 use self::source::rule;
 pub use self::source::{DISCLAIMER, FEED, SOURCE};
 use operation::{Definition, RecordPage};
+use reads::numbers::ids_without_read;
 use reads::registration::Registration;
 use reads::{changes_since, followed::operations, history, keys, read};
 
@@ -55,7 +54,7 @@ pub fn service() -> Registration {
     .with(operations::<followed::Aviation>())
     .with(stored_fleets::operations())
     .with(keys::operations())
-    .with(history::with_numbers::<AirworthinessDirective>(SOURCE, |_, _, text| Box::pin(ready(Ok(shared_directive::ids_of(text))))))
+    .with(history::with_numbers::<AirworthinessDirective>(SOURCE, |_, _, text| ids_without_read(addresses::ids_of(text))))
     .with_data(directives::shown_aliases())
 }
 

@@ -4,7 +4,7 @@ pub mod operations;
 pub mod rules;
 mod source;
 
-use crate::operations::{competitor, digest, followed, records, search, sources};
+use crate::operations::{addresses, competitor, digest, followed, search, sources};
 use schemas::views::awards::Award;
 use serde_json::json;
 
@@ -55,11 +55,11 @@ pub fn service() -> Registration {
     ])
     .with(operations::<followed::Awards>())
     .with(keys::operations())
-    .with(history::with_numbers::<Award>(SOURCE, |ctx, at, text| Box::pin(records::ids_of(ctx, at, text))))
+    .with(history::with_numbers::<Award>(SOURCE, |ctx, at, text| Box::pin(addresses::ids_of(ctx, at, text))))
     .with(vec![reads::records::sources::operation::<Award>(
         SOURCE,
         sources::RULE,
-        |ctx, at, text| Box::pin(records::ids_of(ctx, at, text)),
+        |ctx, at, text| Box::pin(addresses::ids_of(ctx, at, text)),
         |at, award| Box::pin(sources::notices_of(at, award)),
     )])
 }

@@ -7,13 +7,14 @@ pub mod rules;
 pub mod scores;
 mod source;
 
-use crate::operations::{board, calibration, followed, health, list_niches, list_stores, predict};
+use crate::operations::{addresses, board, calibration, followed, health, list_niches, list_stores, predict};
 use crate::record::Item;
 use serde_json::json;
 
 pub(crate) use self::source::Change;
 pub use self::source::{FEED, SOURCE};
 use operation::{Definition, RecordPage};
+use reads::numbers::ids_without_read;
 use reads::registration::Registration;
 use reads::{changes_since, followed::operations, history, keys, read};
 
@@ -54,5 +55,5 @@ pub fn service() -> Registration {
     ])
     .with(operations::<followed::Cadence>())
     .with(keys::operations())
-    .with(history::operations_with_health::<Item, health::Depth>(SOURCE))
+    .with(history::with_numbers_and_health::<Item, health::Depth>(SOURCE, |_, _, text| ids_without_read(addresses::ids_of(text))))
 }

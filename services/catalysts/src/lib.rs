@@ -5,7 +5,7 @@ pub mod record;
 pub mod rules;
 mod source;
 
-use crate::operations::{calendar, company, drug, filter, followed, pay, upcoming};
+use crate::operations::{addresses, calendar, company, drug, followed, pay, upcoming};
 use crate::record::Catalyst;
 use serde_json::json;
 use texts::company_names::{shown_aliases, shown_legal_forms};
@@ -65,7 +65,7 @@ pub fn service() -> Registration {
     ])
     .with(operations::<followed::Catalysts>())
     .with(keys::operations())
-    .with(history::with_numbers::<Catalyst>(SOURCE, |_, at, text| Box::pin(filter::ids_of(at, text))))
+    .with(history::with_numbers::<Catalyst>(SOURCE, |_, at, text| Box::pin(addresses::ids_of(at, text))))
     .with_data(shown_legal_forms())
     .with_data(shown_aliases())
 }

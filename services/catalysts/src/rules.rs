@@ -129,7 +129,8 @@ fn docket_key(identity: &str) -> String {
     format!("docket/{identity}")
 }
 
-fn adcom_id(identity: &str) -> String {
+/// The id of the record of a meeting, given its docket, or the number of its notice.
+pub(crate) fn adcom_id(identity: &str) -> String {
     format!("adcom:{identity}")
 }
 

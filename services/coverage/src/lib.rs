@@ -6,7 +6,7 @@ pub mod record;
 pub mod rules;
 mod source;
 
-use crate::operations::{feed_page, followed, pulse, sample, sources};
+use crate::operations::{addresses, feed_page, followed, pulse, sample, sources};
 use crate::record::Lead;
 use matching::{mandates, shown_company_forms, shown_street_words};
 use serde_json::json;
@@ -15,6 +15,7 @@ use self::source::{DISCLAIMER, FEED_MICROS, SOURCES};
 pub use self::source::{FEED, SOURCE};
 use operation::tiers::SAVED_ITEMS_MIN_TIER;
 use operation::{Definition, Price, RecordPage};
+use reads::numbers::ids_without_read;
 use reads::registration::Registration;
 use reads::{changes_since, followed::operations, history, keys, read};
 
@@ -56,7 +57,7 @@ pub fn service() -> Registration {
     ])
     .with(operations::<followed::Coverage>())
     .with(keys::operations())
-    .with(history::operations::<Lead>(SOURCE))
+    .with(history::with_numbers::<Lead>(SOURCE, |_, _, text| ids_without_read(addresses::ids_of(text))))
     .with_data(sources::licences())
     .with_data(mandates::shown())
     .with_data(shown_company_forms())

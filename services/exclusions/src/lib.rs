@@ -5,13 +5,10 @@ pub mod record;
 pub mod rules;
 mod source;
 
-use std::future::ready;
-
-use crate::operations::{check, contradiction, entity_watch, filter, followed, permalink, recipients, recompete, sample, scan};
+use crate::operations::{addresses, check, contradiction, entity_watch, followed, permalink, recipients, recompete, sample, scan};
 use crate::record::Exclusion;
 use serde_json::json;
 
-#[cfg(test)]
 pub(crate) use self::source::Change;
 use self::source::{ARTIFACT_PATH, ARTIFACT_ROUTE, ENTITY_WATCH_MICROS, SCAN_MICROS, award_url};
 pub use self::source::{DISCLAIMER, FEED, SOURCE, source_url};
@@ -59,7 +56,7 @@ pub fn service() -> Registration {
     ])
     .with(operations::<followed::Exclusions>())
     .with(keys::operations())
-    .with(history::with_numbers::<Exclusion>(SOURCE, |_, _, text| Box::pin(ready(Ok(filter::ids_of(text))))))
+    .with(history::with_numbers::<Exclusion>(SOURCE, |ctx, at, text| Box::pin(addresses::ids_of(ctx, at, text))))
     .with_data(matching::shown_company_forms())
     .with_data(texts::crosswalk::shown())
     .with_preparation(|ctx| Box::pin(recipients::prepare(ctx)))

@@ -29,7 +29,6 @@ pub(super) const SCAN_MICROS: u64 = 20_000;
 pub const DISCLAIMER: &str = "Dated public-record evidence, not a compliance determination. Check SAM.gov before acting.";
 
 /// A change of this service.
-#[cfg(test)]
 pub(crate) type Change = feed::filter::Element<crate::record::Exclusion>;
 
 /// The page of an award.

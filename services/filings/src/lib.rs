@@ -6,13 +6,14 @@ pub mod record;
 pub mod rules;
 mod source;
 
-use crate::operations::{company, digest, followed, insiders, search};
+use crate::operations::{addresses, company, digest, followed, insiders, search};
 use crate::record::Filing;
 use serde_json::json;
 
 pub(crate) use self::source::Change;
 pub use self::source::{FEED, SOURCE};
 use operation::{Definition, RecordPage};
+use reads::numbers::ids_without_read;
 use reads::registration::Registration;
 use reads::{changes_since, followed::operations, history, keys, read};
 
@@ -59,5 +60,5 @@ pub fn service() -> Registration {
     ])
     .with(operations::<followed::Filings>())
     .with(keys::operations())
-    .with(history::operations::<Filing>(SOURCE))
+    .with(history::with_numbers::<Filing>(SOURCE, |_, _, text| ids_without_read(addresses::ids_of(text))))
 }

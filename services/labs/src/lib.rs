@@ -6,7 +6,7 @@ pub mod record;
 pub mod rules;
 mod source;
 
-use crate::operations::{categories, followed, health, leads, sample};
+use crate::operations::{addresses, categories, followed, health, leads, sample};
 use crate::record::Lead;
 use crate::record::lexicon::LEXICON;
 use serde_json::json;
@@ -15,6 +15,7 @@ use self::source::LEADS_MICROS;
 pub use self::source::{FEED, SOURCE};
 use operation::tiers::SAVED_ITEMS_MIN_TIER;
 use operation::{Definition, Price, RecordPage};
+use reads::numbers::ids_without_read;
 use reads::registration::Registration;
 use reads::{changes_since, followed::operations, history, keys, read};
 
@@ -56,6 +57,6 @@ pub fn service() -> Registration {
     ])
     .with(operations::<followed::Labs>())
     .with(keys::operations())
-    .with(history::operations_with_health::<Lead, health::Leads>(SOURCE))
+    .with(history::with_numbers_and_health::<Lead, health::Leads>(SOURCE, |_, _, text| ids_without_read(addresses::ids_of(text))))
     .with_data(LEXICON.shown("lexicon"))
 }

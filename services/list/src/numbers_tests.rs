@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use feed::testing::{HOUR_MS, START_MS, World, ask, call, value};
-use operation::{Call, Caller, Operation};
+use operation::Operation;
 use research::record::Funding;
 use schemas::clock::rfc3339;
 use schemas::tables::Write;
@@ -10,7 +10,7 @@ use schemas::views::accounts::Tier;
 use schemas::views::aviation::AirworthinessDirective;
 use schemas::views::awards::{self, Award};
 use schemas::views::records::Record;
-use serde_json::json;
+use serde_json::{Value, json};
 use view_store::ViewStore;
 
 use crate::registered;
@@ -91,53 +91,108 @@ async fn awards() {
     }
 }
 
-/// Proves that records of the other services are found by the numbers that people know in the forms in which people write them, with their versions, and that
-/// an unknown number is not found.
-#[tokio::test]
-async fn numbers_of_other_services() {
-    let exclusion = exclusions::record::Exclusion { id: "hit:ABCDEF123456".into(), kind: "hit".into(), ..Default::default() };
-    let directive = AirworthinessDirective { id: "2026-15-05".into(), ..Default::default() };
-    let parcel = parcels::record::Parcel { id: "cook-il/16012160010000".into(), pin: "16012160010000".into(), ..Default::default() };
-    let mark = names::record::Trademark { id: "97000001".into(), serial: "97000001".into(), ..Default::default() };
-    for (service, world, id, texts, unknown) in [
-        (
-            "exclusions",
-            filled(&exclusions::record::TABLES, &[exclusion]).await,
-            "hit:ABCDEF123456",
-            ["abcdef123456", "hit:abcdef123456"],
-            "ABCDEF999999",
-        ),
-        (
-            "aviation",
-            filled(&schemas::views::aviation::TABLES, &[directive]).await,
-            "2026-15-05",
-            ["AD 2026-15-05", "20261505"],
-            "2026-15-06",
-        ),
-        (
-            "parcels",
-            filled(&parcels::record::TABLES, &[parcel]).await,
-            "cook-il/16012160010000",
-            ["16-01-216-001-0000", "16012160010000"],
-            "16-01-216-001-0001",
-        ),
-        ("names", filled(&names::record::TABLES, &[mark]).await, "97000001", ["97/000,001", "Serial No. 97000001"], "97000002"),
-    ] {
-        let context = world.context(START_MS + 24 * HOUR_MS);
-        let keyed = || {
-            let call = call(&context);
-            Call { caller: Caller { tier: Tier::Pro, key_id: "key_1".to_owned(), ..call.caller.clone() }, ..call }
-        };
-        for operation in operations(service) {
-            for text in [id, texts[0], texts[1]] {
-                for as_of in [None, Some(rfc3339(START_MS + 12 * HOUR_MS))] {
-                    let found = (operation.run)(keyed(), json!({ "id": text, "asOf": as_of })).await.unwrap();
-                    let found: serde_json::Value = serde_json::from_str(&feed::testing::text(found)).unwrap();
-                    assert_eq!(found["id"], id, "{service} {} {text}", operation.name);
-                }
+/// Asks both operations of a service about its only record by each text, now and as of an earlier time, and about an unknown number.
+async fn check<R: Record>(service: &str, tables: &'static RecordTables, record: R, texts: &[&str], unknown: &str) {
+    let id = record.id().to_owned();
+    let world = filled(tables, &[record]).await;
+    let ctx = world.context(START_MS + 24 * HOUR_MS);
+    let paid = || {
+        let mut paid = call(&ctx);
+        (paid.caller.tier, paid.caller.key_id) = (Tier::FleetPlus, "key_test".to_owned());
+        paid
+    };
+    for operation in operations(service) {
+        for text in texts.iter().copied().chain([id.as_str()]) {
+            for as_of in [None, Some(rfc3339(START_MS + 12 * HOUR_MS))] {
+                let answer = (operation.run)(paid(), json!({ "id": text, "asOf": as_of })).await;
+                let answer = answer.unwrap_or_else(|problem| panic!("{service} {} {text:?}: {problem:?}", operation.name));
+                let found: Value = serde_json::from_str(&feed::testing::text(answer)).unwrap();
+                assert_eq!(found["id"], id, "{service} {} {text:?}", operation.name);
             }
-            let problem = (operation.run)(keyed(), json!({ "id": unknown })).await.unwrap_err();
-            assert_eq!(problem.code, ErrorCode::NotFound, "{service}");
         }
+        let problem = (operation.run)(paid(), json!({ "id": unknown })).await.unwrap_err();
+        assert_eq!(problem.code, ErrorCode::NotFound, "{service} {} {unknown:?}", operation.name);
+    }
+}
+
+/// Proves that marks, phrases, items, leads, meetings and receipts are found by their number in every spelling of people and lists, and by their id in any
+/// case.
+#[tokio::test]
+async fn numbers_as_people_write_them() {
+    let mark = names::record::Trademark { id: "98123456".into(), serial: "98123456".into(), ..Default::default() };
+    let texts = ["98/123,456", "SN 98123456", "sn98123456", "Serial No. 98-123456", " 98123456 "];
+    check("names", &names::record::TABLES, mark, &texts, "98123457").await;
+    let phrase = phrases::record::Phrase { id: "00ff00ff00ff00ff".into(), phrase: "agent mesh".into(), ..Default::default() };
+    check("phrases", &phrases::record::TABLES, phrase, &["00FF00FF00FF00FF"], "agent net").await;
+    let item = cadence::record::Item { id: "shop.example/7".into(), store: "shop.example".into(), ..Default::default() };
+    check("cadence", &cadence::record::TABLES, item, &["Shop.Example/7", " shop.example/7 "], "shop.example/8").await;
+    let lead = labs::record::Lead { id: "nih:11223344".into(), ..Default::default() };
+    check("labs", &labs::record::TABLES, lead, &["NIH:11223344", "11223344", "grant/11223344"], "11223345").await;
+    let id = "fmcsa:4312345:AUTO_LIABILITY_BIPD:new_carrier:2026-11-18";
+    let lead = coverage::record::Lead { id: id.into(), ..Default::default() };
+    check("coverage", &coverage::record::TABLES, lead, &[&id.to_uppercase(), &id.to_lowercase()], "4312345").await;
+    let meeting = catalysts::record::Catalyst { id: "adcom:FDA-2026-N-4321".into(), ..Default::default() };
+    let texts = ["fda-2026-n-4321", "ADCOM:FDA-2026-N-4321", "adcom:fda-2026-n-4321"];
+    check("catalysts", &catalysts::record::TABLES, meeting, &texts, "FDA-2026-N-4322").await;
+    let receipt = proofs::receipt::Receipt { id: "rcpt_00ff".into(), ..Default::default() };
+    check("receipts", &schemas::views::receipts::TABLES, receipt, &["RCPT_00FF"], "rcpt_00fe").await;
+}
+
+/// Proves that parcels, permits, liens, flags, filings, trades and directives are found by their number in every spelling of people and lists, and by their id
+/// in any case.
+#[tokio::test]
+async fn numbers_with_parts() {
+    for (id, texts) in [
+        ("cook-il/16012160010000", &["16-01-216-001-0000", "16012160010000", "COOK-IL/16-01-216-001-0000"][..]),
+        ("allegheny-pa/0028F00194000000", &["0028f00194000000", "0028-F-00194-0000-00", "Allegheny-PA/0028F00194000000"]),
+        ("cook-il/16012160010000/permit/B100", &["cook-il/16-01-216-001-0000/permit/b100", "COOK-IL/16012160010000/PERMIT/B100"]),
+        ("cook-il/16012160010000/permit/b-2", &["COOK-IL/16-01-216-001-0000/permit/b-2"]),
+        ("flag/0028F00194000000/X1", &["flag/0028f00194000000/x1", "FLAG/0028F00194000000/X1"]),
+        ("lien/0123456789abcdef01234567", &["LIEN/0123456789ABCDEF01234567"]),
+    ] {
+        let parcel = parcels::record::Parcel { id: id.into(), ..Default::default() };
+        check("parcels", &parcels::record::TABLES, parcel, texts, "16-01-216-001-0001").await;
+    }
+    for (id, texts) in [
+        ("filing/0000900001-26-000001/0000900001", &["0000900001-26-000001", "000090000126000001", "FILING/0000900001-26-000001"][..]),
+        ("filing/0000900001-26-000001/0000000007", &["0000900001-26-000001/7", "filing/000090000126000001/0000000007"]),
+        ("trade/0000900001-26-000001/nonDerivative/1", &["TRADE/000090000126000001/nonderivative/1"]),
+    ] {
+        let filing = filings::record::Filing { id: id.into(), ..Default::default() };
+        check("filings", &filings::record::TABLES, filing, texts, "0000900001-26-000002").await;
+    }
+    for (id, texts) in [
+        ("2026-15-05", &["AD 2026-15-05", "ad2026-15-05", "20261505", "AD-2026-15-05"][..]),
+        ("87-20-03 R2", &["87-20-03R2", "1987-20-03R2", "ad 87-20-03 r2"]),
+        ("1987-20-03", &["87-20-03"]),
+    ] {
+        let directive = AirworthinessDirective { id: id.into(), ad_number: id.into(), ..Default::default() };
+        check("aviation", &schemas::views::aviation::TABLES, directive, texts, "2026-15-06").await;
+    }
+}
+
+/// Proves that an entity that is excluded is found by its UEI: by its hit, else by its only record, and that several records are named. A contract is found by
+/// the id of its award.
+#[tokio::test]
+async fn entities() {
+    use exclusions::record::{Exclusion, TABLES};
+
+    let of = |id: &str| Exclusion { id: id.into(), uei: "ABCDEF123456".into(), ..Exclusion::default() };
+    let unknown = "ABCDEF999999";
+    check("exclusions", &TABLES, of("sam:01ab"), &["SAM:01AB", "abcdef123456", " ABCDEF123456 "], unknown).await;
+    check("exclusions", &TABLES, of("hit:ABCDEF123456"), &["abcdef123456", "hit:abcdef123456"], unknown).await;
+    check("exclusions", &TABLES, of("contract:CONT_AWD_1"), &["cont_awd_1", "CONTRACT:cont_awd_1"], "CONT_AWD_2").await;
+    check("exclusions", &TABLES, of("annual:0000000007:2025"), &["ANNUAL:0000000007:2025"], unknown).await;
+    let several = filled(&TABLES, &[of("sam:01ab"), of("hit:ABCDEF123456"), of("sam:02cd")]).await;
+    let ctx = several.context(START_MS + 24 * HOUR_MS);
+    for operation in operations("exclusions") {
+        assert_eq!(value(&ctx, operation, json!({ "id": "abcdef123456" })).await["id"], "hit:ABCDEF123456");
+    }
+    let without_hit = filled(&TABLES, &[of("sam:01ab"), of("sam:02cd")]).await;
+    let ctx = without_hit.context(START_MS + 24 * HOUR_MS);
+    for operation in operations("exclusions") {
+        let problem = ask(&ctx, operation, json!({ "id": "abcdef123456" })).await.unwrap_err();
+        assert_eq!(problem.code, ErrorCode::NotFound);
+        assert!(problem.detail.contains("sam:01ab, sam:02cd"), "{}", problem.detail);
     }
 }

@@ -5,15 +5,14 @@ pub mod record;
 pub mod rules;
 mod source;
 
-use std::future::ready;
-
-use crate::operations::{check, filter, followed, health, register};
+use crate::operations::{addresses, check, filter, followed, health, register};
 use crate::record::Trademark;
 use serde_json::json;
 
 pub(crate) use self::source::Change;
 pub use self::source::{FEED, SOURCE};
 use operation::{Definition, RecordPage};
+use reads::numbers::ids_without_read;
 use reads::registration::{Registration, Task, TaskRole};
 use reads::{changes_since, filters, history, keys, read, yearly};
 
@@ -52,7 +51,7 @@ pub fn service() -> Registration {
     ])
     .with(keys::operations())
     .with(yearly::operations::<followed::Names>())
-    .with(history::with_numbers_and_health::<Trademark, health::Extent>(SOURCE, |_, _, text| Box::pin(ready(Ok(filter::ids_of(text))))))
+    .with(history::with_numbers_and_health::<Trademark, health::Extent>(SOURCE, |_, _, text| ids_without_read(addresses::ids_of(text))))
     .with_data(marks::words::shown())
     .with_tasks(&[Task { role: TaskRole::Api, run: |given| Box::pin(register::keep_index(given)) }])
 }

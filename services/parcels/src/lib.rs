@@ -7,9 +7,9 @@ pub mod record;
 pub mod rules;
 mod source;
 
-use std::future::ready;
-
-use crate::operations::{check, construction, county_coverage, delta, exemption_flags, filter, followed, leads, lien_bundle, pay, stalled};
+use crate::operations::{
+    addresses, check, construction, county_coverage, delta, exemption_flags, followed, leads, lien_bundle, pay, stalled,
+};
 use crate::record::Parcel;
 use serde_json::json;
 use texts::{cook, masked_text};
@@ -18,6 +18,7 @@ use self::source::{DISCLAIMER, FLAGS_MICROS, LEADS_MICROS, LIENS_MICROS, PERMITS
 pub use self::source::{FEED, SOURCE};
 use operation::tiers::SAVED_ITEMS_MIN_TIER;
 use operation::{Definition, Price, RecordPage};
+use reads::numbers::ids_without_read;
 use reads::registration::Registration;
 use reads::{changes_since, followed::operations, history, keys, read};
 
@@ -69,7 +70,7 @@ pub fn service() -> Registration {
     ])
     .with(operations::<followed::Parcels>())
     .with(keys::operations())
-    .with(history::with_numbers::<Parcel>(SOURCE, |_, _, text| Box::pin(ready(Ok(filter::ids_of(text))))))
+    .with(history::with_numbers::<Parcel>(SOURCE, |_, _, text| ids_without_read(addresses::ids_of(text))))
     .with_data(cook::shown_classes())
     .with_data(masked_text::shown_words())
 }

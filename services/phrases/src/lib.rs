@@ -5,14 +5,13 @@ pub mod record;
 pub mod rules;
 mod source;
 
-use std::future::ready;
-
-use crate::operations::{followed, health, question, radar, rising, velocity};
+use crate::operations::{addresses, followed, health, radar, rising, velocity};
 use crate::record::Phrase;
 use serde_json::json;
 
 pub use self::source::{FEED, SOURCE};
 use operation::{Definition, RecordPage};
+use reads::numbers::ids_without_read;
 use reads::registration::Registration;
 use reads::{changes_since, followed::operations, history, keys, read};
 
@@ -52,6 +51,6 @@ pub fn service() -> Registration {
     ])
     .with(operations::<followed::Phrases>())
     .with(keys::operations())
-    .with(history::with_numbers_and_health::<Phrase, health::Sources>(SOURCE, |_, at, text| Box::pin(ready(Ok(question::ids_of(at, text))))))
+    .with(history::with_numbers_and_health::<Phrase, health::Sources>(SOURCE, |_, at, text| ids_without_read(addresses::ids_of(at, text))))
     .with_data(::velocity::words::shown())
 }

@@ -4,7 +4,7 @@ pub mod operations;
 pub mod rules;
 mod source;
 
-use crate::operations::{list, search, sources, webhook};
+use crate::operations::{addresses, list, search, sources, webhook};
 use schemas::views::recalls::Recall;
 
 pub use self::source::SOURCE;
@@ -40,11 +40,11 @@ pub fn service() -> Registration {
     .with(vec![list::operation()])
     .with(keys::operations())
     .with(webhook::operations())
-    .with(history::with_numbers::<Recall>(SOURCE, |ctx, at, text| Box::pin(list::ids_of(ctx, at, text))))
+    .with(history::with_numbers::<Recall>(SOURCE, |ctx, at, text| Box::pin(addresses::ids_of(ctx, at, text))))
     .with(vec![records::sources::operation::<Recall>(
         SOURCE,
         sources::RULE,
-        |ctx, at, text| Box::pin(list::ids_of(ctx, at, text)),
+        |ctx, at, text| Box::pin(addresses::ids_of(ctx, at, text)),
         |at, recall| Box::pin(sources::notices_of(at, recall)),
     )])
     .with_tasks(&[Task { role: TaskRole::Api, run: |given| Box::pin(search::keep_index(given)) }])

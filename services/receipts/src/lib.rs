@@ -16,7 +16,7 @@ use proofs::receipt::Receipt;
 pub(crate) use crate::operations::rows::Receipts;
 pub use crate::operations::rows::SOURCE;
 pub(crate) use operation::document_receipt::ShownReceipt as Shown;
-use reads::numbers::no_ids;
+use reads::numbers::ids_without_read;
 use reads::registration::{Registration, Task, TaskRole};
 use reads::{health, keys, records};
 
@@ -51,7 +51,7 @@ pub fn service() -> Registration {
         pubkey::operation(),
     ])
     .with(keys::operations())
-    .with(records::operations::<Receipt>(SOURCE, no_ids))
+    .with(records::operations::<Receipt>(SOURCE, |_, _, text| ids_without_read(vec![text.trim().to_lowercase()])))
     .with(vec![
         changes::operation::<Receipt>(SOURCE, changes::example()),
         stream::operation::<Receipt>(SOURCE),

@@ -5,7 +5,7 @@ pub mod record;
 pub mod rules;
 mod source;
 
-use crate::operations::{digest, entity, followed, new_funding, records, search};
+use crate::operations::{addresses, digest, entity, followed, new_funding, search};
 use crate::record::Funding;
 use serde_json::json;
 
@@ -52,5 +52,5 @@ pub fn service() -> Registration {
     ])
     .with(operations::<followed::Research>())
     .with(keys::operations())
-    .with(history::with_numbers::<Funding>(SOURCE, |_, at, text| Box::pin(records::ids_of(at, text))))
+    .with(history::with_numbers::<Funding>(SOURCE, |_, at, text| Box::pin(addresses::ids_of(at, text))))
 }

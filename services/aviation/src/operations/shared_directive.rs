@@ -177,47 +177,9 @@ pub(crate) fn normal_number(number: &str) -> String {
     compact.strip_prefix("19").filter(|_| is_long).unwrap_or(compact).to_owned()
 }
 
-/// The ids that the number of a directive can mean in any spelling: `AD 2026-15-05`, `1987-20-03R2`. Directives of the last century have a year of two digits,
-/// or of four.
-pub(crate) fn ids_of(text: &str) -> Vec<String> {
-    let number = normal_number(text);
-    let (digits, revision) = number.split_at(number.bytes().take_while(u8::is_ascii_digit).count());
-    let of_revision = revision.strip_prefix('R').filter(|of| matches!(of.len(), 1 | 2) && of.bytes().all(|byte| byte.is_ascii_digit()));
-    let revision = match of_revision {
-        Some(of) => format!(" R{of}"),
-        None if revision.is_empty() => String::new(),
-        None => return Vec::new(),
-    };
-    let years: &[&str] = if digits.len() == 6 { &["", "19"] } else { &[""] };
-    let year_digits = match digits.len() {
-        6 => 2,
-        8 => 4,
-        _ => return Vec::new(),
-    };
-    let (year, rest) = digits.split_at(year_digits);
-    let (cycle, order) = rest.split_at(2);
-    years.iter().map(|century| format!("{century}{year}-{cycle}-{order}{revision}")).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// Proves which records the numbers of directives name.
-    #[test]
-    fn numbers_of_directives() {
-        for (text, expected) in [
-            ("AD 2026-15-05", &["2026-15-05"][..]),
-            ("20261505", &["2026-15-05"]),
-            ("ad 87-20-03 r2", &["87-20-03 R2", "1987-20-03 R2"]),
-            ("1987-20-03R2", &["87-20-03 R2", "1987-20-03 R2"]),
-        ] {
-            assert_eq!(ids_of(text), expected, "{text}");
-        }
-        for none in ["", "AD", "2026-15-5", "2026-15-05 X", "2026-15-05 R", "2026-15-05 R123", "\u{732b}"] {
-            assert_eq!(ids_of(none), Vec::<String>::new(), "{none}");
-        }
-    }
 
     /// Proves how recurring limits are written: joined ones with their word, others one after another, without first limits.
     #[test]

@@ -52,15 +52,6 @@ pub struct Filter {
     pub include_backfill: bool,
 }
 
-/// The ids that a number can mean: those of a trial's readout by any of its numbers, or a text as ids are written.
-///
-/// # Errors
-/// When rows cannot be read.
-pub(crate) async fn ids_of(at: &Position, text: &str) -> Result<Vec<String>, Problem> {
-    let trials = numbers_of_trial(&TABLES, at, text).await?;
-    Ok(trials.iter().map(|number| format!("ctgov:{number}")).chain([text.trim().to_lowercase()]).collect())
-}
-
 /// Whether every word of a query begins a word of a drug's name.
 pub(crate) fn names_drug(drug: &str, query: &str) -> bool {
     let names = folded_words(drug);

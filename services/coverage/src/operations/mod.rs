@@ -1,5 +1,6 @@
 //! The operations of the service, one file each, and what they share.
 
+pub(crate) mod addresses;
 pub(crate) mod counts;
 pub mod feed_page;
 pub mod filter;

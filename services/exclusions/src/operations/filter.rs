@@ -1,7 +1,6 @@
 //! Filters of exclusions, hits, candidates and contradictions.
 
-use crate::record::{Exclusion, KINDS, hit_id};
-use crate::rules::candidate_id;
+use crate::record::{Exclusion, KINDS};
 use matching::company::CompanyName;
 use matching::person::PersonName;
 use schemars::JsonSchema;
@@ -57,14 +56,6 @@ pub fn uei(parameter: &str, text: &str) -> Result<String, Problem> {
         return Ok(uei);
     }
     Err(Problem::parameter(parameter, format!("{text:?} is not a unique entity id, which has {UEI_CHARS} letters and digits")))
-}
-
-/// The ids that a number of people can mean: the hit of a UEI, or the contract with the id of an award.
-pub(crate) fn ids_of(text: &str) -> Vec<String> {
-    let award = text.trim().to_ascii_uppercase();
-    let award = award.strip_prefix("CONTRACT:").unwrap_or(&award);
-    let hit = uei("id", text.trim().trim_start_matches("hit:")).ok().map(|uei| hit_id(&uei));
-    hit.into_iter().chain([candidate_id(award)]).collect()
 }
 
 /// A name that can be searched for.
@@ -134,14 +125,5 @@ mod tests {
         assert_eq!(filter.canonical(), r#"{"uei":"ABCDEF123456","name":"Ann B Lee"}"#);
         assert_eq!(filter.term_queries().first(), Some(&TermQuery::Exact("uei", vec!["ABCDEF123456".to_owned()])));
         assert!(keys_of("Ann B Lee").contains(&"person/ANN B LEE".to_owned()));
-    }
-
-    /// Proves which records the numbers of entities and awards name.
-    #[test]
-    fn numbers_of_entities_and_awards() {
-        assert_eq!(ids_of(" abcdef123456"), ["hit:ABCDEF123456", "contract:ABCDEF123456"]);
-        assert_eq!(ids_of("hit:abcdef123456")[0], "hit:ABCDEF123456");
-        assert_eq!(ids_of("cont_awd_1"), ["contract:CONT_AWD_1"]);
-        assert_eq!(ids_of("contract:cont_awd_1"), ["contract:CONT_AWD_1"]);
     }
 }

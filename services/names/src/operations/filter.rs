@@ -53,20 +53,6 @@ impl Filter {
     }
 }
 
-/// The digits of a serial number.
-const SERIAL_DIGITS: usize = 8;
-
-/// The ids that a number can mean: that of the mark with a serial number, as people write it: `97/000,001`, `Serial No. 97000001`.
-pub(crate) fn ids_of(text: &str) -> Vec<String> {
-    let upper = text.trim().to_ascii_uppercase();
-    let number = upper.trim_start_matches(|c: char| !c.is_ascii_digit());
-    let words = upper[..upper.len() - number.len()].replace(['.', ':', '#'], " ");
-    let is_serial = words.split_whitespace().all(|word| ["US", "SN", "SERIAL", "NO", "NUMBER"].contains(&word));
-    let digits: String = number.chars().filter(|c| !['/', ',', '-', ' '].contains(c)).collect();
-    let is_number = is_serial && digits.len() == SERIAL_DIGITS && digits.bytes().all(|byte| byte.is_ascii_digit());
-    is_number.then_some(digits).into_iter().collect()
-}
-
 impl filter::Filter for Filter {
     type Record = Trademark;
 
@@ -134,17 +120,6 @@ fn longest(words: &str) -> Vec<String> {
 mod tests {
     use super::*;
     use feed::filter::Filter as _;
-
-    /// Proves which records the numbers of marks name.
-    #[test]
-    fn numbers_of_marks() {
-        for text in ["97000001", "97/000,001", "97/000001", "SN 97000001", "Serial No. 97-000-001", "US Serial Number: 97000001"] {
-            assert_eq!(ids_of(text), ["97000001"], "{text}");
-        }
-        for none in ["", "9700001", "Reg. No. 5,123,456", "Lutexal 97000001", "97000001x", "\u{732b}97000001"] {
-            assert_eq!(ids_of(none), Vec::<String>::new(), "{none}");
-        }
-    }
 
     /// Proves which changes match which filters, and how they are found.
     #[test]

@@ -1,7 +1,7 @@
 //! Filters of parcels.
 
 use crate::county::{self, County};
-use crate::record::{COUNTIES, Parcel, TIERS, id, strength};
+use crate::record::{COUNTIES, Parcel, TIERS, strength};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use texts::cook;
@@ -54,14 +54,6 @@ impl Filter {
 /// `parameter-invalid`, naming the parameter.
 pub(crate) fn pin(parameter: &'static str, text: &str) -> Result<String, Problem> {
     cook::parse_pin(text).map_err(|reason| Problem::parameter(parameter, format!("{parameter}: {text:?}: {reason}")))
-}
-
-/// The ids that a number can mean: that of the parcel with a PIN of either county, also in the form of an id.
-pub(crate) fn ids_of(text: &str) -> Vec<String> {
-    let (given, number) = text.trim().rsplit_once('/').unwrap_or(("", text));
-    let pin = county::pin("id", number).ok().map(|pin| (County::of_pin(&pin).name(), pin));
-    let pin = pin.filter(|(name, _)| given.is_empty() || given.eq_ignore_ascii_case(name));
-    pin.map(|(name, pin)| id(name, &pin)).into_iter().collect()
 }
 
 impl filter::Filter for Filter {
@@ -171,23 +163,6 @@ mod tests {
             let parcel = Parcel { tier: tier.into(), ..Parcel::default() };
             let low = Filter { min_tier: Some("low".to_owned()), ..Filter::default() };
             assert!(!low.takes(&parcel) && Filter::default().takes(&parcel), "{tier}");
-        }
-    }
-
-    /// Proves which records the numbers of parcels name.
-    #[test]
-    fn numbers_of_parcels() {
-        for (text, expected) in [
-            ("16-01-216-001-0000", "cook-il/16012160010000"),
-            (" 16012160010000", "cook-il/16012160010000"),
-            ("COOK-IL/16-01-216-001-0000", "cook-il/16012160010000"),
-            ("0028-f-00194-0000-00", "allegheny-pa/0028F00194000000"),
-            ("allegheny-pa/0028f00194000000", "allegheny-pa/0028F00194000000"),
-        ] {
-            assert_eq!(ids_of(text), [expected], "{text}");
-        }
-        for none in ["1601216001", "allegheny-pa/16012160010000", "cook-il/16012160010000/permit/1", ""] {
-            assert_eq!(ids_of(none), Vec::<String>::new(), "{none}");
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The operations of the service, one file each, and what they share.
 
+pub(crate) mod addresses;
 pub mod answer;
 pub mod clearance;
 pub(crate) mod counting;

@@ -1,13 +1,9 @@
 //! The arguments that the operations share, and their defaults.
 
-use feed::position::Position;
 use operation::problem::Problem;
 use velocity::grams::{GRAM_WORDS_MAX, NoPhrase, PHRASE_CHARS_MAX, PHRASE_WORDS_MAX, phrase};
 use velocity::measure::{MULTIPLE_DEFAULT, WINDOW_DEFAULT};
-use velocity::rows::record_id;
 use velocity::words::is_blocked;
-
-use super::samples::is_hidden;
 
 /// Other names of the arguments.
 pub(crate) const ALIASES: &[(&str, &str)] = &[("minMultiple", "min_multiple"), ("windowHours", "window_hours")];
@@ -33,12 +29,6 @@ pub(crate) fn normal_phrase(text: &str) -> Result<String, Problem> {
         };
         Problem::parameter("phrase", format!("phrase: {reason}"))
     })
-}
-
-/// The ids that a text can mean: that of the phrase in any case. A phrase that operators hide is not found by its words.
-pub(crate) fn ids_of(at: &Position, text: &str) -> Vec<String> {
-    let phrase = normal_phrase(text).ok().filter(|phrase| !is_hidden(&*at.view, phrase));
-    phrase.map(|phrase| record_id(&phrase)).into_iter().collect()
 }
 
 /// The normal form of a phrase whose label can be recorded, so that a watch of it can match.

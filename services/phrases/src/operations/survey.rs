@@ -194,7 +194,7 @@ mod tests {
     use view_store::{Checkpoint, View, ViewStore};
 
     use super::*;
-    use crate::operations::question::ids_of;
+    use crate::operations::addresses::ids_of;
     use crate::record::TABLES;
     use crate::rules::PhrasesRules;
 
@@ -280,13 +280,18 @@ mod tests {
             (survey.shown(at, &ledger, Question::default(), 10).await.unwrap().len(), survey.hidden(at))
         };
         let at = position(&view);
-        assert_eq!((shown(&at).await, ids_of(&at, "Agent-Mesh")), ((1, 0), vec![record_id("agent mesh")]));
+        assert_eq!(shown(&at).await, (1, 0));
+        for text in ["agent mesh", "Agent Mesh", "agent-mesh", " AGENT  MESH "] {
+            assert_eq!(ids_of(&at, text), [text.trim().to_lowercase(), record_id("agent mesh")], "{text:?}");
+        }
+        assert_eq!(ids_of(&at, "00FF00FF00FF00FF")[0], "00ff00ff00ff00ff");
+        assert_eq!(ids_of(&at, "--"), ["--"], "no phrase");
         let key = key![PHRASE.name, PHRASE.normalize("agent mesh").unwrap()];
         let hidden = Write::put(&SUPPRESSIONS, key, Bytes::from(serde_json::to_vec(&SuppressionRow::default()).unwrap()));
         world.store.live(&ACCOUNTS).await.unwrap().commit(vec![hidden], &checkpoint(1)).await.unwrap();
         let at = position(&ctx.store.live(TABLES.view).await.unwrap());
-        assert_eq!((shown(&at).await, ids_of(&at, "Agent-Mesh")), ((0, 1), Vec::new()));
-        assert_eq!(ids_of(&at, "agent net"), [record_id("agent net")]);
+        assert_eq!((shown(&at).await, ids_of(&at, "Agent-Mesh")), ((0, 1), vec!["agent-mesh".to_owned()]));
+        assert_eq!(ids_of(&at, "agent net"), ["agent net".to_owned(), record_id("agent net")]);
     }
 
     /// Proves which questions show only phrases that the default one shows.

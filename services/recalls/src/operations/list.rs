@@ -11,24 +11,19 @@ use schemas::views::accounts::Tier;
 use schemas::views::recalls::{AGENCIES, RECORD_FIELDS, Recall};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use texts::numbers::{campaign, number_of};
 
 use super::rows::{Filter, ListPage, ListPlace, listed};
 use super::search::words::{Keyword, query_words};
 use crate::SOURCE;
 use feed::cursor;
 use feed::etag::{etag, matches_etag};
-use feed::position::{Position, day_argument, day_text, lagging, position};
-use operation::context::Context;
+use feed::position::{day_argument, day_text, lagging, position};
 use operation::known_values::known_value;
 use operation::problem::Problem;
 use operation::{Answer, Body, Call, Definition, Form, Method, Operation, Price, Surface};
-use reads::numbers::IDS_MAX;
 use schemas::details::{RECALL_SITES, url_note};
 
 const LIMIT_MAX: usize = 300;
-/// A word that no text has.
-const NO_WORD: &str = " ";
 /// The version of the answer's form. It changes whenever the same position is answered with other bytes.
 const RENDERING: &str = "4";
 
@@ -232,25 +227,6 @@ async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
         Body::Parts(vec![to_json(&Feed { updated, count: recalls.len(), tier, schema: RECORD_FIELDS, recalls, next })?])
     };
     Ok(Answer { body, etag, next_cursor, has_more: false, status: 200 })
-}
-
-/// The ids that a number can mean: of each agency, then those of the recalls that have the number among others.
-///
-/// # Errors
-/// `unavailable` while the keyword index is built.
-pub(crate) async fn ids_of(ctx: &Context, at: &Position, text: &str) -> Result<Vec<String>, Problem> {
-    let Some(number) = number_of(text) else { return Ok(Vec::new()) };
-    let given = text.trim().to_uppercase();
-    let (agency, spelled) = given.rsplit_once(':').unwrap_or(("", given.as_str()));
-    let whole = campaign(&number).map(|number| number.to_uppercase());
-    let agencies = AGENCIES.into_iter().filter(|known| agency.is_empty() || agency == *known);
-    let mut ids: Vec<String> = agencies
-        .flat_map(|agency| std::iter::once(spelled).chain(whole.as_deref()).map(move |number| format!("{agency}:{number}")))
-        .collect();
-    let keyword = Keyword { words: vec![NO_WORD.to_owned()], number: query_words(text)?.number };
-    let page = Search::of(ctx).find(at.view.as_ref(), keyword, &Filter::default(), at.seq, None, IDS_MAX).await?;
-    ids.extend(page.recalls.into_iter().map(|recall| recall.id));
-    Ok(ids)
 }
 
 /// The filter of the arguments.

@@ -1,12 +1,9 @@
 //! Grants and trials in answers. The fields of the public contract come first, in its order.
 
-use crate::record::{Funding, TABLES, Topic};
+use crate::record::{Funding, Topic};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use feed::position::Position;
-use operation::problem::Problem;
-use reads::numbers::numbers_of_trial;
 use schemas::details::{GRANT_SITES, url_note};
 
 /// A grant: one award of one fiscal year.
@@ -159,15 +156,3 @@ impl From<Funding> for Either {
 
 /// A change of a grant or a trial.
 pub type Changed = feed::answer_changes::Changed<Either>;
-
-/// The ids that a number can mean: those of a trial by any of its numbers, that of a grant by its own.
-///
-/// # Errors
-/// When rows cannot be read.
-pub(crate) async fn ids_of(at: &Position, text: &str) -> Result<Vec<String>, Problem> {
-    let trials = numbers_of_trial(&TABLES, at, text).await?;
-    let mut ids: Vec<String> = trials.iter().map(|number| format!("trial/{number}")).collect();
-    let number = text.trim().rsplit('/').next().unwrap_or_default();
-    ids.extend((!number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())).then(|| format!("grant/{number}")));
-    Ok(ids)
-}
