@@ -162,6 +162,7 @@ mod tests {
             assert!(clock.now() > first);
         }
     }
+
     /// Proves that a fixed clock is replaced by the system's where time has to pass, also after a history, and that no other clock is.
     #[test]
     fn a_fixed_clock_does_not_move() {

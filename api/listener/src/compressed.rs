@@ -92,7 +92,7 @@ mod tests {
         }
     }
 
-    /// Proves that the strong ETag of a compressed answer gets weak, that of a 304 only if the cache knows it as a weak one, and that of no other answer.
+    /// Proves that the strong ETag of a compressed answer becomes weak, that of a 304 only if the cache knows it as a weak one, and that of no other answer.
     #[test]
     fn etags() {
         for (status, encoding, known, etag, expected) in [

@@ -3,8 +3,8 @@
 //!
 //! The datasets have no time of change for a row, so each run reads them whole, in pages by `row_id`, the table of exempt parcels by PIN and year, and the hash
 //! of a row says whether it changed. Values and sales are read township by township: the page that ends a township is followed by facts that say so. For sales
-//! that is one fact. For values it is the cycle, the last year and stage of which nearly all parcels have a value, of each neighbourhood and of the township; the counts for it are in the
-//! cursor, so a run that is interrupted continues with them.
+//! that is one fact. For values it is the cycle, the last year and stage of which nearly all parcels have a value, of each neighbourhood and of the township;
+//! the counts for it are in the cursor, so a run that is interrupted continues with them.
 //!
 //! What is unreliable: numbers are texts (`"37000.0"`), the first zero of a PIN is lost in some rows, a stage that is not done is absent or 0, and classes have
 //! marks in them. Owners, buyers, sellers, agents and mailing addresses are not requested.
