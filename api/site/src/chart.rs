@@ -30,10 +30,10 @@ const GAP_HEIGHT: u64 = 3;
 /// The number of changes of a bar of the whole height, at least 1: the largest of a day, or twice the second if the largest is not to scale.
 fn scale(days: &[DayCount]) -> u64 {
     let mut counts: Vec<u64> = days.iter().map(|day| day.changes).collect();
-    counts.sort_unstable_by(|one, other| other.cmp(one));
+    counts.sort_unstable();
     match counts[..] {
-        [most, second, ..] if second > 0 && most > second.saturating_mul(CUT_FACTOR) => second.saturating_mul(2),
-        [most, ..] => most.max(1),
+        [.., second, most] if second > 0 && most > second.saturating_mul(CUT_FACTOR) => second.saturating_mul(2),
+        [.., most] => most.max(1),
         [] => 1,
     }
 }
