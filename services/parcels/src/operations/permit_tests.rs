@@ -59,7 +59,10 @@ pub(super) async fn hide(context: &Context, records: &[Parcel]) {
     let row = Bytes::from(serde_json::to_vec(&SuppressionRow::default()).unwrap());
     let key = |record: &Parcel| key![RECORD.name, RECORD.normalize(&format!("parcels/{}", record.id)).unwrap()];
     let writes = records.iter().map(|record| Write::put(&SUPPRESSIONS, key(record), row.clone())).collect();
-    context.store.live(&ACCOUNTS).await.unwrap().commit(writes, &Default::default()).await.unwrap();
+    let accounts = context.store.live(&ACCOUNTS).await.unwrap();
+    let mut checkpoint = accounts.checkpoint().await.unwrap();
+    checkpoint.seq = checkpoint.seq.next();
+    accounts.commit(writes, &checkpoint).await.unwrap();
 }
 
 fn numbers(answer: &Value) -> Vec<&str> {
