@@ -112,22 +112,75 @@ const ORGANISATION_WORDS: &[&str] = &[
     "YMCA",
     "YWCA",
 ];
-/// What the name of a church begins with, or `CHURCH OF`: `CHURCH` elsewhere can be the name of a person.
-const CHURCH_FIRST_WORDS: &[&str] = &["AFRICAN", "CHRISTIAN", "FIRST", "HOLY", "OUR", "REFORMED", "SAINT", "SECOND", "ST"];
+/// What the name of a church begins with, or `CHURCH OF`: `CHURCH` elsewhere can be the name of a person, and so can `CHRISTIAN CHURCH`.
+const CHURCH_FIRST_WORDS: &[&str] = &["AFRICAN", "FIRST", "HOLY", "OUR", "REFORMED", "SAINT", "SECOND", "ST"];
 /// A name with one of these words is that of a person, whatever else is in it.
-const PERSON_WORDS: &[&str] = &["DECEASED", "ETUX", "ETVIR", "EXECUTOR", "EXECUTRIX", "HEIRS", "HUSBAND", "WIDOW", "WIFE"];
+const PERSON_WORDS: &[&str] = &[
+    "DECEASED",
+    "ETUX",
+    "ETVIR",
+    "EXECUTOR",
+    "EXECUTRIX",
+    "HEIRS",
+    "HUSBAND",
+    "IRREVOCABLE",
+    "REVOCABLE",
+    "TESTAMENTARY",
+    "UX",
+    "VIR",
+    "WIDOW",
+    "WIFE",
+];
 /// Words between two names of which each can be that of a person, without signs.
 const BETWEEN: &[&str] =
-    &["AKA", "ATTENTION", "ATTN", "CUST", "CUSTODIAN", "DBA", "FBO", "FKA", "NKA", "NOMINEE", "TDBA", "TRUSTEE", "TRUSTEES", "TTEE"];
-/// What comes before the name of who receives the mail.
-const CARE_OF: &str = "C/O";
+    &["AKA", "ATTENTION", "CUST", "CUSTODIAN", "DBA", "FBO", "FKA", "NKA", "NOMINEE", "TDBA", "TRUSTEE", "TRUSTEES", "TTEE"];
+/// What comes before the name of who receives the mail, with or without a blank between.
+const RECIPIENT_MARKS: [&str; 2] = ["C/O", "ATTN"];
+/// Words between names that are joined.
+const JOINING_WORDS: [&str; 2] = ["AND", "OR"];
+/// The words of kinds of owners: `REGULAR-ETUX OR ET VIR`.
+const OWNER_KIND_WORDS: &[&str] = &[
+    "AL",
+    "CHURCH",
+    "COMPANY",
+    "CORP",
+    "CORPORATION",
+    "CORPORATE",
+    "DIVORCED",
+    "ESTATE",
+    "ET",
+    "ETAL",
+    "ETUX",
+    "ETVIR",
+    "EXEMPT",
+    "GOVERNMENT",
+    "HEIRS",
+    "LIFE",
+    "LLC",
+    "MARRIED",
+    "MUNICIPAL",
+    "NON",
+    "OR",
+    "PARTNERSHIP",
+    "PROFIT",
+    "REGULAR",
+    "RETIREMENT",
+    "SINGLE",
+    "TRUST",
+    "TRUSTEE",
+    "UNMARRIED",
+    "UX",
+    "VIR",
+    "WIDOW",
+    "WIDOWER",
+];
 /// The initials that are shown of a name.
 const INITIALS_MAX: usize = 5;
 
 /// The words of a name.
 type Name = Vec<String>;
 
-/// The names in a text. Those of a group are joined by a comma or by "and"; groups are apart from each other.
+/// The names in a text. Those of a group are joined by a comma, a dash, "and" or "or"; groups are apart from each other.
 fn names(text: &str) -> Vec<Vec<Name>> {
     let mut spaced = String::with_capacity(text.len());
     for letter in text.to_uppercase().chars() {
@@ -141,7 +194,7 @@ fn names(text: &str) -> Vec<Vec<Name>> {
     let (mut groups, mut group, mut name) = (Vec::new(), Vec::new(), Name::new());
     for word in spaced.split_whitespace() {
         let letters = letters(word);
-        let recipient = word.strip_prefix(CARE_OF);
+        let recipient = RECIPIENT_MARKS.iter().find_map(|mark| word.strip_prefix(mark));
         let is_care_of = letters == "OF" && name.last().is_some_and(|last| last == "CARE");
         if is_care_of {
             name.pop();
@@ -150,7 +203,7 @@ fn names(text: &str) -> Vec<Vec<Name>> {
             group.push(std::mem::take(&mut name));
             groups.push(std::mem::take(&mut group));
             name.extend(recipient.filter(|rest| !rest.is_empty()).map(str::to_owned));
-        } else if word == "&" || letters == "AND" {
+        } else if letters.is_empty() || JOINING_WORDS.contains(&letters.as_str()) {
             group.push(std::mem::take(&mut name));
         } else {
             for (at, part) in word.split('/').enumerate() {
@@ -213,17 +266,11 @@ fn has_legal_form(words: &mut Vec<String>) -> bool {
     company_forms::remove(words).iter().any(|form| LEGAL_FORMS.contains(&form.abbreviation()))
 }
 
-/// Whether names that are joined are those of organisations, or of one that is named after several: `BARNES & NOBLE COLLEGE`, `SMITH, JONES & BAKER LLC`.
+/// Whether names that are joined are those of organisations. The first one can be one word of the name of an organisation that is named after several:
+/// `BARNES & NOBLE COLLEGE`. Two such words can be a person next to a company: `SMITH, JOHN & ACME LLC`.
 fn are_organisations(group: &[Name]) -> bool {
-    if let [only] = group {
-        return is_one_organisation(only);
-    }
-    let others: Vec<&Name> = group.iter().filter(|name| !is_one_organisation(name)).collect();
-    let is_firm = group
-        .last()
-        .and_then(|last| compared_words(&last.join(" ")))
-        .is_some_and(|mut words| has_legal_form(&mut words) && words.len() == 1);
-    others.iter().all(|name| name.len() == 1) && (is_firm || (others.len() <= 1 && others.len() < group.len()))
+    let is_of_next = |at: usize, name: &Name| at == 0 && name.len() == 1 && group.len() > 1;
+    group.iter().enumerate().all(|(at, name)| is_one_organisation(name) || is_of_next(at, name))
 }
 
 /// Whether every name in a text is certainly that of an organisation.
@@ -245,6 +292,14 @@ pub fn shown_name(name: &str) -> String {
     initials.collect::<Vec<_>>().join(" ")
 }
 
+/// The kind of an owner as records show it, in capitals. A text with other words than kinds have can be the name of a person, and is shown as one.
+#[must_use]
+pub fn shown_owner_kind(text: &str) -> String {
+    let kind = text.to_ascii_uppercase();
+    let mut words = kind.split(|letter: char| !letter.is_alphanumeric()).filter(|word| !word.is_empty());
+    if words.all(|word| OWNER_KIND_WORDS.contains(&word)) { kind } else { shown_name(text) }
+}
+
 /// The line of an address without the name of who receives the mail there: `C/O PAT EXAMPLE 12 MAIN ST` is `12 MAIN ST`.
 #[must_use]
 pub fn without_recipient(line: &str) -> String {
@@ -254,7 +309,7 @@ pub fn without_recipient(line: &str) -> String {
         let upper = |at: usize| words.get(at).map(|word| word.to_uppercase()).unwrap_or_default();
         let word = upper(at);
         let is_care_of = letters(&word) == "CARE" && letters(&upper(at + 1)) == "OF";
-        word.starts_with(CARE_OF) || word.starts_with('%') || is_care_of || ["ATTN", "ATTENTION"].contains(&letters(&word).as_str())
+        RECIPIENT_MARKS.iter().any(|mark| word.starts_with(mark)) || word.starts_with('%') || is_care_of || letters(&word) == "ATTENTION"
     };
     let Some(at) = (0..words.len()).find(|at| is_recipient(*at)) else { return line.to_owned() };
     let (before, after) = words.split_at(at);
@@ -277,7 +332,7 @@ mod tests {
     const FAMILY: [&str; 9] =
         ["SMITH", "O'Neil", "O\u{2019}BRIEN", "Smith-Jones", "DE LA CRUZ", "Pe\u{f1}a", "Nguy\u{1ec5}n", "Church", "kowalski"];
     /// Texts with the name of a person: `{G}` is the given name, and `{F}` that of the family.
-    const TEXTS: [&str; 34] = [
+    const TEXTS: [&str; 44] = [
         "{F} {G}",
         "{F}, {G}",
         "{G} {F}",
@@ -301,6 +356,16 @@ mod tests {
         "{G} {F} AND PNC BANK",
         "{G} {F} & PNC BANK",
         "{F}, {G} & PNC BANK",
+        "{F}, {G} & ACME LLC",
+        "{F}, {G} AND ACME LLC",
+        "{F} {G} - PNC BANK",
+        "PNC BANK - {G} {F}",
+        "PNC BANK & {F}",
+        "{G} {F} OR PNC BANK",
+        "PNC BANK ATTN.{G} {F}",
+        "{F} {G} ET UX PNC BANK",
+        "{F} {G} IRREVOCABLE TRUST PNC BANK TRUSTEE",
+        "{F} {G} \u{2014} PNC BANK",
         "PNC BANK, {G} {F}",
         "{G} {F}/PNC BANK",
         "{G} {F}; CITY OF PITTSBURGH",
@@ -340,7 +405,7 @@ mod tests {
             "PNC Bank, N.A.",
             "JORDAN TAX SERVICE INC",
             "SMITH & JONES LLC",
-            "SMITH, JONES & BAKER LLC",
+            "PNC BANK - N.A.",
             "BARNES & NOBLE COLLEGE BOOKSELLERS",
             "SMITH & CO LLC",
             "CAPITAL ASSET RESEARCH FUNDING LP",
@@ -375,6 +440,8 @@ mod tests {
             ("LY NGUYEN SA", "L. N. S."),
             ("SMITH JOHN C/O FIRST NATIONAL BANK", "S. J. C. O. F."),
             ("SMITH JOHN FAMILY TRUST", "S. J. F. T."),
+            ("SMITH, JONES & BAKER LLC", "S. J. B. L."),
+            ("CHRISTIAN CHURCH", "C. C."),
             ("PAT EXAMPLE", "P. E."),
             (long.as_str(), "S. S. S. S. S."),
             ("LLC", "L."),
@@ -383,6 +450,15 @@ mod tests {
         ] {
             assert_eq!(shown_name(name), shown, "{name}");
         }
+    }
+
+    /// Proves that kinds of owners are shown as published, and the name of a person in their column as its initials.
+    #[test]
+    fn owners() {
+        for kind in ["REGULAR", "CORPORATION", "CORPORATION-TRUSTEE", "REGULAR-ETUX OR ET VIR", "REGULAR-UNMARRIED", ""] {
+            assert_eq!(shown_owner_kind(kind), kind);
+        }
+        assert_eq!(["corporation", "SMITH JOHN & JANE", "ACME LLC"].map(shown_owner_kind), ["CORPORATION", "S. J. J.", "ACME LLC"]);
     }
 
     /// Proves that the name of who receives the mail is removed from an address, wherever it stands, and that other addresses stay as they are.
@@ -397,6 +473,7 @@ mod tests {
             ("12 MAIN ST C / O JOHN SMITH", "12 MAIN ST"),
             ("12 MAIN ST %JOHN SMITH", "12 MAIN ST"),
             ("12 MAIN ST ATTN: JOHN SMITH", "12 MAIN ST"),
+            ("12 MAIN ST ATTN:JOHN SMITH", "12 MAIN ST"),
             ("CARE OF JOHN SMITH, 12 MAIN ST", "12 MAIN ST"),
             ("C/O JOHN SMITH", ""),
         ] {

@@ -9,7 +9,7 @@ use schemas::facts::parcels::{self, ParcelFact};
 use schemas::facts::sales::{self, SaleFact};
 use serde::Deserialize;
 use texts::allegheny::parse_pin;
-use texts::owner_names::shown_name;
+use texts::owner_names::shown_owner_kind;
 
 use crate::json::{Field, Records};
 use crate::rolls::{self, code, dollars, short, street};
@@ -22,35 +22,6 @@ pub(super) type Areas = BTreeMap<String, BTreeMap<String, u64>>;
 
 /// How many years before the current one are read of sales.
 const SALE_YEARS: i16 = 5;
-/// The words of kinds of owners: `REGULAR-ETUX OR ET VIR`.
-const OWNER_KIND_WORDS: &[&str] = &[
-    "AL",
-    "CHURCH",
-    "COMPANY",
-    "CORP",
-    "CORPORATION",
-    "CORPORATE",
-    "ESTATE",
-    "ET",
-    "ETAL",
-    "ETUX",
-    "ETVIR",
-    "GOVERNMENT",
-    "LIFE",
-    "LLC",
-    "MARRIED",
-    "NON",
-    "OR",
-    "PARTNERSHIP",
-    "PROFIT",
-    "REGULAR",
-    "RETIREMENT",
-    "SINGLE",
-    "TRUST",
-    "UNMARRIED",
-    "UX",
-    "VIR",
-];
 /// What the types of sales of several parcels begin with.
 const MULTI_PARCEL: &str = "MULTI";
 /// The stage of all values: they are published when they are certified.
@@ -237,7 +208,7 @@ fn assessment(stream: &str, row: &Row<'_>) -> Result<ParcelFact, (String, String
         state: short(&row.propertystate).to_ascii_uppercase(),
         use_class: short(&row.classdesc).to_ascii_uppercase(),
         use_label: short(&row.usedesc),
-        owner_kind: owner_kind(&short(&row.ownerdesc)),
+        owner_kind: shown_owner_kind(&short(&row.ownerdesc)),
         is_homestead,
         is_exempt: row.taxcode.text().trim().eq_ignore_ascii_case("E"),
         mailing_hash: if is_homestead { mailing_hash(row) } else { String::new() },
@@ -247,13 +218,6 @@ fn assessment(stream: &str, row: &Row<'_>) -> Result<ParcelFact, (String, String
         pin,
         ..ParcelFact::default()
     })
-}
-
-/// The kind of an owner. A text with other words than kinds have can be the name of a person, and is shown as one.
-fn owner_kind(text: &str) -> String {
-    let kind = text.to_ascii_uppercase();
-    let mut words = kind.split(|letter: char| !letter.is_alphanumeric()).filter(|word| !word.is_empty());
-    if words.all(|word| OWNER_KIND_WORDS.contains(&word)) { kind } else { shown_name(text) }
 }
 
 /// The code of a municipality or of a use: three digits, of which a program that read it as a number can have removed the first zeros.
@@ -391,15 +355,6 @@ mod tests {
         ] {
             assert_eq!(city_and_state(line), (city.to_owned(), state.to_owned()), "{line:?}");
         }
-    }
-
-    /// Proves that kinds of owners are stored as published, and the name of a person in their column as its initials.
-    #[test]
-    fn owners() {
-        for kind in ["REGULAR", "CORPORATION", "REGULAR-ETUX OR ET VIR", "REGULAR-UNMARRIED", ""] {
-            assert_eq!(owner_kind(kind), kind);
-        }
-        assert_eq!(["corporation", "SMITH JOHN & JANE", "ACME LLC"].map(owner_kind), ["CORPORATION", "S. J. J.", "ACME LLC"]);
     }
 
     /// Proves which year of a municipality is complete.

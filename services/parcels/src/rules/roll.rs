@@ -10,7 +10,7 @@ use schemas::facts::parcels::ParcelFact;
 use schemas::facts::sales::SaleFact;
 use serde::{Deserialize, Serialize};
 use texts::cook;
-use texts::owner_names::without_recipient;
+use texts::owner_names::{shown_owner_kind, without_recipient};
 
 use super::permits::{Permits, drop_earliest};
 use super::ratio::{self, SALES_MIN, Stats};
@@ -224,7 +224,8 @@ impl Roll {
             state: fact.state.clone(),
             use_class: fact.use_class.clone(),
             use_label: fact.use_label.clone(),
-            owner_kind: fact.owner_kind.clone(),
+            // Facts that were recorded earlier can have the name of the owner.
+            owner_kind: shown_owner_kind(&fact.owner_kind),
             is_exempt: fact.is_exempt,
             homestead_since,
             homestead_year,
