@@ -7,7 +7,7 @@ use super::rows::Filter;
 use super::search::Search;
 use super::search::words::{Keyword, query_words};
 use feed::position::Position;
-use operation::context::Context;
+use operation::context::{Context, Part as _};
 use operation::problem::Problem;
 use reads::numbers::IDS_MAX;
 
