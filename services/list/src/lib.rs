@@ -200,7 +200,7 @@ mod tests {
                 "exclusions (name, nameKeys, otherNames, uei, cage, comments, exclusions)",
                 "filings (owners, company, cik)",
                 "labs (pi)",
-                "parcels (address, basis, ratio, peerMedian, permit, url, lien, flag)",
+                "parcels (address, basis, ratio, peerMedian, reasons, permit, url, lien, flag)",
                 "phrases (phrase)",
                 "research (pi, investigators)",
             ]
