@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use event_log::kafka::Framing;
 use operation::Service;
-use operation::context::{CallTimes, RetrySchedule, ServiceSettings, Settings};
+use operation::context::{CallTimes, RetrySchedule, Rounds, ServiceSettings, Settings};
 use operation::tiers::Tiers;
 use payments::{Payments, SettingError, Settings as PaymentSettings};
 
@@ -14,7 +14,7 @@ use crate::hardening;
 
 /// The settings of the API. `listening` is the listener's address, if this process has one.
 pub(crate) fn api_settings(config: &Config, listening: Option<SocketAddr>) -> Settings {
-    let (api, webhooks) = (&config.sections.api, &config.sections.webhooks);
+    let (api, webhooks, checkpoints) = (&config.sections.api, &config.sections.webhooks, &config.sections.checkpoints);
     let public_url = public_url(config, listening);
     let services =
         services::all().iter().map(|service| (service.name.to_owned(), service_settings(config, service, &public_url))).collect();
@@ -28,6 +28,13 @@ pub(crate) fn api_settings(config: &Config, listening: Option<SocketAddr>) -> Se
         listening: listening.map(|address| address.ip()),
         request_timeout_s: api.request_timeout_s.get(),
         call_times: CallTimes::default(),
+        rounds: Rounds {
+            signer: checkpoints.signer_round_s,
+            checkpoints: checkpoints.round_s,
+            witnesses: checkpoints.witness_round_s,
+            receipt_keys: config.sections.receipt_keys_round_s,
+            revoked_keys: api.revoked_keys_round_s,
+        },
         body_bytes_max: api.body_bytes_max.get(),
         allowed_hosts: api.allowed_hosts.clone(),
         public_brokers: api.public_brokers.clone(),
@@ -86,7 +93,7 @@ pub(crate) fn payments(config: &Config) -> Result<Payments, config::Error> {
         asset: section.asset,
         rpc_url: section.rpc_url,
         validity_s: section.validity_s,
-        round_s: u64::from(section.round_s.get()),
+        round: section.round_s,
     };
     Payments::new(&settings).map_err(|error| invalid_payments(config, &error))
 }

@@ -41,8 +41,6 @@ const FIRST_KEY_POLL_PAUSE: Duration = Duration::from_millis(50);
 const LAST_USES_TIME_MAX: Duration = Duration::from_secs(5);
 /// How often lag and freshness are measured for metrics.
 const LAG_SAMPLE_INTERVAL: Duration = Duration::from_secs(5);
-/// How often the directory of receipt keys is read for new ones.
-const KEYS_POLL_INTERVAL: Duration = Duration::from_secs(5);
 
 /// What a demo does while the server runs. It sets the flag when the server is ready.
 pub(crate) type DemoTask = Box<dyn FnOnce(Arc<Engine>, Arc<AtomicBool>) -> BoxFuture<'static, ()> + Send>;
@@ -227,7 +225,7 @@ async fn follow_receipt_keys(engine: Arc<Engine>) {
         metrics::count_round(RoundTask::ReceiptKeys);
         tokio::select! {
             _ = stop.changed() => {}
-            () = tokio::time::sleep(KEYS_POLL_INTERVAL) => {}
+            () = tokio::time::sleep(engine.context.settings.rounds.receipt_keys) => {}
         }
     }
 }

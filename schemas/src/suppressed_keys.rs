@@ -46,6 +46,18 @@ impl SuppressedKeys {
         view.hides.iter().any(|hides| self.by_kind.contains_key(hides.kind.name))
     }
 
+    /// How many of the keys can hide fields of records of a view. The key of a record counts for the view that the record is of.
+    #[must_use]
+    pub fn count(&self, view: &ViewDef) -> usize {
+        let kinds: BTreeSet<&'static str> = view.hides.iter().map(|hides| hides.kind.name).collect();
+        let is_of_view = |key: &&String| key.split_once('/').is_some_and(|(name, _)| name == view.name);
+        let of_kind = |(kind, keys): (&str, &HashSet<String>)| match kind == RECORD.name {
+            true => keys.iter().filter(is_of_view).count(),
+            false => keys.len(),
+        };
+        kinds.into_iter().filter_map(|kind| Some((kind, self.by_kind.get(kind)?))).map(of_kind).sum()
+    }
+
     /// Returns what readers see of a stored row or change, given as a JSON object whose member `record` is the record of a view. `None` if
     /// nothing in it is hidden. The record then has the member `suppressed`, which is true.
     ///
@@ -211,7 +223,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::suppression::{PERSON, SHOP};
+    use crate::suppression::{PERSON, PHRASE, SHOP};
 
     const VIEW: ViewDef = ViewDef {
         name: "visits",
@@ -293,6 +305,18 @@ mod tests {
             hide(r#"{"n":1.50,"record":{"z":1e3,"id":"v\/1","host":"A\u0041"},"m":[ 1]}"#).as_deref(),
             Some(r#"{"n":1.50,"record":{"z":1e3,"id":"v\/1","host":"","suppressed":true},"m":[ 1]}"#)
         );
+    }
+
+    /// Proves that the keys of a view are those of the kinds that it hides, each once, and of records its own.
+    #[test]
+    fn keys_of_a_view() {
+        for (all, count) in [
+            (keys(&[(&PERSON, "a"), (&PERSON, "b"), (&RECORD, "visits/v/1"), (&RECORD, "others/v/1")]), 3),
+            (keys(&[(&PHRASE, "a b"), (&RECORD, "visit")]), 0),
+            (SuppressedKeys::default(), 0),
+        ] {
+            assert_eq!(all.count(&VIEW), count, "{all:?}");
+        }
     }
 
     /// Proves that the version tells sets of keys apart, and that no keys concern no view.

@@ -5,6 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::num::{NonZeroU32, NonZeroU64, NonZeroUsize};
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use disk_files::space;
 use event_log::clock_guard;
@@ -19,6 +20,7 @@ use schemas::views::accounts::Tier;
 use serde::{Deserialize, Deserializer};
 use tracing_subscriber::EnvFilter;
 
+use super::rounds::{revoked_keys_round, round};
 use super::stores::{NicheEntry, StoreEntry};
 
 /// The longest text that says where keys of paid tiers come from.
@@ -46,6 +48,8 @@ pub(crate) struct Sections {
     pub(crate) master_key_file: Option<PathBuf>,
     #[serde(deserialize_with = "optional_path")]
     pub(crate) receipt_keys_dir: Option<PathBuf>,
+    #[serde(deserialize_with = "round")]
+    pub(crate) receipt_keys_round_s: Duration,
     pub(crate) checkpoints: Checkpoints,
     pub(crate) kafka: Kafka,
     pub(crate) scylla: Scylla,
@@ -69,6 +73,12 @@ pub(crate) struct Sections {
 pub(crate) struct Checkpoints {
     #[serde(deserialize_with = "optional_path")]
     pub(crate) memory: Option<PathBuf>,
+    #[serde(deserialize_with = "round")]
+    pub(crate) round_s: Duration,
+    #[serde(deserialize_with = "round")]
+    pub(crate) signer_round_s: Duration,
+    #[serde(deserialize_with = "round")]
+    pub(crate) witness_round_s: Duration,
     pub(crate) witnesses: Vec<WitnessEntry>,
     pub(crate) witness_for: Vec<KnownLogEntry>,
     pub(crate) witness_name: String,
@@ -207,6 +217,8 @@ pub(crate) struct Api {
     #[serde(deserialize_with = "forwarded_header")]
     pub(crate) forwarded_header: ForwardedHeader,
     pub(crate) allowed_hosts: Vec<String>,
+    #[serde(deserialize_with = "revoked_keys_round")]
+    pub(crate) revoked_keys_round_s: Duration,
     pub(crate) public_brokers: Vec<String>,
     pub(crate) public_registry: String,
 }
@@ -326,7 +338,8 @@ pub(crate) struct Payments {
     pub(crate) rpc_url: String,
     #[serde(deserialize_with = "validity")]
     pub(crate) validity_s: u64,
-    pub(crate) round_s: NonZeroU32,
+    #[serde(deserialize_with = "round")]
+    pub(crate) round_s: Duration,
 }
 
 /// A price per call.

@@ -1,6 +1,9 @@
 //! Tests of the configuration: layers, defaults, and refused keys and values.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
+
+use operation::context::Rounds;
 
 use super::*;
 
@@ -72,6 +75,22 @@ fn default_retry_schedule() {
     assert_eq!(crate::api_settings::api_settings(&config, None).webhook_retries, operation::context::RetrySchedule::default());
 }
 
+/// Proves that the rounds in the defaults are those of the API, and that parts of a second and whole seconds are read from the environment.
+#[test]
+fn rounds_are_read() {
+    let rounds = |variables: &[(&str, &str)]| crate::api_settings::api_settings(&load("", variables).unwrap(), None).rounds;
+    assert_eq!(rounds(&[]), Rounds::default());
+    let set = [
+        ("HIGHWATER_CHECKPOINTS__SIGNER_ROUND_S", "3"),
+        ("HIGHWATER_CHECKPOINTS__ROUND_S", "0.25"),
+        ("HIGHWATER_CHECKPOINTS__WITNESS_ROUND_S", "60"),
+        ("HIGHWATER_RECEIPT_KEYS_ROUND_S", "0.1"),
+        ("HIGHWATER_API__REVOKED_KEYS_ROUND_S", "1.5"),
+    ];
+    let [signer, checkpoints, witnesses, receipt_keys, revoked_keys] = [3_000, 250, 60_000, 100, 1_500].map(Duration::from_millis);
+    assert_eq!(rounds(&set), Rounds { signer, checkpoints, witnesses, receipt_keys, revoked_keys });
+}
+
 /// Proves that the defaults are accepted, and that they have a section for each service and upstream and a price for each operation with one.
 #[test]
 fn defaults_are_complete() {
@@ -111,11 +130,16 @@ fn unusable_values_are_refused() {
         ("KAFKA__REPLICATION", "0", "kafka.replication", "nonzero"),
         ("KAFKA__SECURITY_PROTOCOL", "tls", "kafka.security_protocol", "`sasl_ssl`"),
         ("SCYLLA__LEASE_S", "5", "scylla.lease_s", "must be 6 to 300"),
+        ("RECEIPT_KEYS_ROUND_S", "0", "receipt_keys_round_s", "must be 0.1 to 60"),
+        ("CHECKPOINTS__ROUND_S", "0.09", "checkpoints.round_s", "must be 0.1 to 60"),
+        ("CHECKPOINTS__SIGNER_ROUND_S", "-2", "checkpoints.signer_round_s", "must be 0.1 to 60"),
+        ("CHECKPOINTS__WITNESS_ROUND_S", "nan", "checkpoints.witness_round_s", "must be 0.1 to 60"),
         ("LOGGING__FORMAT", "xml", "logging.format", "`text` or `json`"),
         ("LOGGING__LEVEL", "a=b=c", "logging.level", "level filter"),
         ("AVRO__FRAMING", "json", "avro.framing", "`single-object` or `confluent`"),
         ("API__CONNECTIONS_MAX", "0", "api.connections_max", "nonzero"),
         ("API__BODY_BYTES_MAX", "-1", "api.body_bytes_max", "-1"),
+        ("API__REVOKED_KEYS_ROUND_S", "4.1", "api.revoked_keys_round_s", "must be 0.1 to 4"),
         ("API__TRUSTED_PROXIES", "[\"10.0.0.0/33\"]", "api.trusted_proxies", "\"10.0.0.0/33\""),
         ("API__TRUSTED_PROXIES", "[1]", "api.trusted_proxies", "string"),
         ("API__ALLOWED_HOSTS", "x", "api.allowed_hosts", "\"x\" is not a TOML value of type array"),
@@ -128,6 +152,7 @@ fn unusable_values_are_refused() {
         ("TIERS__FREE__CALLS_PER_DAY", "-1", "tiers.free.calls_per_day", "not below 0"),
         ("PAYMENTS__VALIDITY_S", "59", "payments.validity_s", "must be 60 to 604800"),
         ("PAYMENTS__VALIDITY_S", "604801", "payments.validity_s", "must be 60 to 604800"),
+        ("PAYMENTS__ROUND_S", "61", "payments.round_s", "must be 0.1 to 60"),
         ("PRICES__RECEIPTS__ISSUE_RECEIPT", "0.0000001", "prices.receipts.issue_receipt", "a millionth of a dollar"),
         ("WEBHOOKS__NAMESERVER", "10.0.0.2", "webhooks.nameserver", "\"10.0.0.2\""),
         ("WEBHOOKS__ALLOW_PRIVATE_TARGETS", "1", "webhooks.allow_private_targets", "must be of type boolean, not integer"),

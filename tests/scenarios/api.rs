@@ -13,7 +13,7 @@ use arguments::Checker;
 use bytes::Bytes;
 use event_log::{Append, Record};
 use feed::live::Live;
-use operation::context::{CallTimes, Context, ServiceSettings, Settings};
+use operation::context::{CallTimes, Context, Rounds, ServiceSettings, Settings};
 use operation::problem::Problem;
 use operation::secrets::Secrets;
 use operation::tiers::{Limits, Tiers};
@@ -152,7 +152,7 @@ fn live(base_url: Option<&str>) -> Live {
     Live::new(upstreams.unwrap_or_default()).unwrap().with_deadline(HANG_TIMEOUT)
 }
 
-/// Returns a context over an engine whose links use the given address. No call is refused because it takes long.
+/// Returns a context over an engine whose links use the given address. No call is refused because it takes long, and rounds are short.
 fn context(
     services: fn() -> Vec<Service>,
     engine: &Engine,
@@ -170,7 +170,10 @@ fn context(
     let cache_dir = Some(std::env::temp_dir().join(format!("highwater-cache-{}-{}", std::process::id(), address.port())));
     let call_times =
         CallTimes { read: HANG_TIMEOUT, live_read: HANG_TIMEOUT, file: HANG_TIMEOUT, command: HANG_TIMEOUT, sale: HANG_TIMEOUT };
-    let own = Settings { private_targets, cache_dir, call_times, ..Settings::new(services().into_iter().map(service).collect(), tiers) };
+    let short = Duration::from_millis(200);
+    let rounds = Rounds { signer: short, checkpoints: short, witnesses: short, receipt_keys: short, revoked_keys: short };
+    let services = services().into_iter().map(service).collect();
+    let own = Settings { private_targets, cache_dir, call_times, rounds, ..Settings::new(services, tiers) };
     let secrets = Secrets::from_master(&[7; 32]).unwrap();
     let (log, store) = (Arc::clone(&engine.log), Arc::clone(&engine.store));
     Arc::new(services::with_parts(Context::new(own, clock, secrets, log, store).with(live).with(payments)))

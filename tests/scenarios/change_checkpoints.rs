@@ -8,11 +8,11 @@ use proofs::tree::{Checkpoint, is_consistent, leaf};
 use serde_json::Value;
 
 use crate::engine::{NOW, SimulatedUpstreams, fixed_clock};
-use crate::process::{Server, fix_clock, highwater, status_output, stdout, wait_for};
+use crate::process::{Server, fix_clock, highwater, status_output, stdout, wait_for, with_short_rounds};
 
 /// Returns a command with the clock of the simulated upstreams.
 fn command(data: &Path, simulated: &SimulatedUpstreams, arguments: &[&str]) -> Command {
-    let mut command = highwater(data, &simulated.base_url, arguments);
+    let mut command = with_short_rounds(highwater(data, &simulated.base_url, arguments));
     fix_clock(&mut command, NOW);
     command
 }

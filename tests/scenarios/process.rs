@@ -85,6 +85,14 @@ pub(crate) fn use_system_clock(command: &mut Command) -> &mut Command {
     command.env("HIGHWATER_CLOCK__START", "")
 }
 
+/// Shortens the rounds of the signer, of checkpoints and of witnesses, for scenarios that wait for several of them.
+pub(crate) fn with_short_rounds(mut command: Command) -> Command {
+    for key in ["ROUND_S", "SIGNER_ROUND_S", "WITNESS_ROUND_S"] {
+        command.env(format!("HIGHWATER_CHECKPOINTS__{key}"), "0.2");
+    }
+    command
+}
+
 /// Runs a command to its end.
 pub(crate) fn run(command: Command) -> Output {
     run_within(command, HANG_TIMEOUT)

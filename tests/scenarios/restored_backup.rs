@@ -8,7 +8,7 @@ use proofs::tree::Checkpoint;
 use serde_json::{Value, json};
 
 use crate::commands::NOWHERE;
-use crate::process::{Server, copy_dir, highwater, run, status_output, stderr_of_failure, stdout, wait_for};
+use crate::process::{Server, copy_dir, highwater, run, status_output, stderr_of_failure, stdout, wait_for, with_short_rounds};
 
 fn issue(server: &Server, key: &str, number: u64) -> (u16, Value) {
     let body = json!({ "action": "pay", "agent_id": "a", "inputs": { "number": number }, "outputs": {} }).to_string();
@@ -44,7 +44,7 @@ fn text(value: &Value) -> String {
 fn restored_backup_does_not_sign_until_declared() {
     let dir = tempfile::tempdir().unwrap();
     let (data, backup) = (dir.path().join("data"), dir.path().join("backup"));
-    let command = |data: &Path, arguments: &[&str]| highwater(data, NOWHERE, arguments);
+    let command = |data: &Path, arguments: &[&str]| with_short_rounds(highwater(data, NOWHERE, arguments));
     let key = stdout(command(&data, &["keys", "mint", "--tier", "pro"])).trim().to_owned();
     let server = Server::ready(command(&data, &["serve"]));
     for number in 1..=2 {
@@ -118,7 +118,7 @@ fn restored_backup_does_not_sign_until_declared() {
 fn missing_signer_memory_is_not_treated_as_new() {
     let dir = tempfile::tempdir().unwrap();
     let (data, memory) = (dir.path().join("data"), dir.path().join("signer-memory"));
-    let command = |arguments: &[&str]| highwater(&data, NOWHERE, arguments);
+    let command = |arguments: &[&str]| with_short_rounds(highwater(&data, NOWHERE, arguments));
     let key = stdout(command(&["keys", "mint", "--tier", "pro"])).trim().to_owned();
     let server = Server::ready(command(&["serve"]));
     issued(&server, &key, 1);
@@ -148,7 +148,7 @@ fn missing_signer_memory_is_not_treated_as_new() {
 fn running_copy_signs_no_conflicting_receipts() {
     let dir = tempfile::tempdir().unwrap();
     let (data, copied) = (dir.path().join("data"), dir.path().join("copy"));
-    let command = |data: &Path, arguments: &[&str]| highwater(data, NOWHERE, arguments);
+    let command = |data: &Path, arguments: &[&str]| with_short_rounds(highwater(data, NOWHERE, arguments));
     let key = stdout(command(&data, &["keys", "mint", "--tier", "pro"])).trim().to_owned();
     let server = Server::ready(command(&data, &["serve"]));
     issued(&server, &key, 1);
@@ -172,7 +172,7 @@ fn running_copy_signs_no_conflicting_receipts() {
 fn unresponsive_signer_memory_blocks_only_signatures() {
     let dir = tempfile::tempdir().unwrap();
     let (data, memory) = (dir.path().join("data"), dir.path().join("signer-memory"));
-    let command = |arguments: &[&str]| highwater(&data, NOWHERE, arguments);
+    let command = |arguments: &[&str]| with_short_rounds(highwater(&data, NOWHERE, arguments));
     let key = stdout(command(&["keys", "mint", "--tier", "pro"])).trim().to_owned();
     let server = Server::ready(command(&["serve"]));
     issued(&server, &key, 1);
@@ -212,7 +212,7 @@ fn signer_memory_inside_the_data_directory_is_refused() {
 fn verify_shows_that_a_checkpoint_continues_another() {
     let dir = tempfile::tempdir().unwrap();
     let data = dir.path().join("data");
-    let command = |arguments: &[&str]| highwater(&data, NOWHERE, arguments);
+    let command = |arguments: &[&str]| with_short_rounds(highwater(&data, NOWHERE, arguments));
     let key = stdout(command(&["keys", "mint", "--tier", "pro"])).trim().to_owned();
     let server = Server::ready(command(&["serve"]));
     let keep = |name: &str, path: &str| {

@@ -9,7 +9,7 @@ use transparency::note::{KeyType, Note, Signed, VerifierKey};
 
 use crate::commands::NOWHERE;
 use crate::engine::{SimulatedUpstreams, fixed_clock};
-use crate::process::{Server, highwater, run, status_output, stdout, wait_for};
+use crate::process::{Server, highwater, run, status_output, stdout, wait_for, with_short_rounds};
 
 /// A witness whose address stays the same after a restart.
 struct Place {
@@ -19,7 +19,7 @@ struct Place {
 
 /// Returns a command of a log whose origins stay the same after a restart, with the given witness.
 fn log(data: &Path, base_url: &str, witness: Option<&Place>, arguments: &[&str]) -> Command {
-    let mut command = highwater(data, base_url, arguments);
+    let mut command = with_short_rounds(highwater(data, base_url, arguments));
     for service in ["RECEIPTS", "RECALLS"] {
         command.env(format!("HIGHWATER_SERVICES__{service}__BASE_URL"), format!("https://log.example/{}", service.to_lowercase()));
     }

@@ -2,7 +2,7 @@
 //! destroyed, so that no rebuild can read them again.
 //!
 //! Promises: each step can be repeated, and an erasure that was interrupted is completed by running it again. A node that still has the account's
-//! key cached adds nothing that is encrypted; other items that it adds within [`KEY_CACHED_FOR`](super::KEY_CACHED_FOR) are deleted by the next run.
+//! key cached adds nothing that is encrypted; other items that it adds within [`KEY_CACHED_FOR_MAX`](super::KEY_CACHED_FOR_MAX) are deleted by the next run.
 
 use operation::context::{Context, store_problem};
 use operation::problem::Problem;

@@ -1,7 +1,7 @@
 //! Access control: keys, tiers, quotas, and the secrets behind them.
 //!
 //! Promises: the format of a key is checked before anything is looked up, and keys are compared in constant time. A revoked key stops working
-//! within [`KEY_CACHED_FOR`] on every node, immediately on the node that revoked it, and its waiting calls end within five seconds. Quotas are exact
+//! within [`KEY_CACHED_FOR_MAX`] on every node, immediately on the node that revoked it, and its waiting calls end within five seconds. Quotas are exact
 //! (see [`quota`]).
 
 mod account_keys;
@@ -30,6 +30,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use operation::context::{Context, Part, store_problem, stored};
+use operation::metrics::{self, RoundTask};
 use operation::problem::Problem;
 use operation::tiers::{self, FREE_KEY_UNUSED_DAYS_MAX, Window};
 use operation::{Caller, Operation, Price};
@@ -49,11 +50,11 @@ use self::open_tallies::OpenTallies;
 use self::quota::{Quotas, Spent, address_subject};
 use self::subjects::{Subject, subjects_of, times, used_up};
 
-/// How long the row of a key is cached.
-pub const KEY_CACHED_FOR: Duration = Duration::from_secs(4);
-/// How often the key of a waiting call is checked. With [`KEY_CACHED_FOR`], a revoked key ends such a call within five seconds.
+/// The longest time for which the row of a key may be cached. How long it is cached is a setting.
+pub const KEY_CACHED_FOR_MAX: Duration = Duration::from_secs(4);
+/// How often the key of a waiting call is checked. With [`KEY_CACHED_FOR_MAX`], a revoked key ends such a call within five seconds.
 const KEY_CHECK_INTERVAL: Duration = Duration::from_millis(500);
-const _: () = assert!(KEY_CACHED_FOR.as_millis() + KEY_CHECK_INTERVAL.as_millis() < 5_000, "a waiting call ends too late");
+const _: () = assert!(KEY_CACHED_FOR_MAX.as_millis() + KEY_CHECK_INTERVAL.as_millis() < 5_000, "a waiting call ends too late");
 /// The most uses of keys that are recorded per batch; the others are recorded with the next batch.
 const USES_PER_BATCH_MAX: usize = 2_000;
 /// How often uses of keys are recorded.
@@ -231,8 +232,10 @@ impl Access {
         }
         loop {
             tokio::time::sleep(KEY_CHECK_INTERVAL).await;
+            let caller = self.caller(ctx, credentials.clone(), address).await;
+            metrics::count_round(RoundTask::RevokedKeys);
             // A key that cannot be looked up now may still work.
-            if self.caller(ctx, credentials.clone(), address).await.is_err_and(|problem| problem.code == ErrorCode::KeyInvalid) {
+            if caller.is_err_and(|problem| problem.code == ErrorCode::KeyInvalid) {
                 return;
             }
         }
@@ -281,7 +284,7 @@ impl Access {
         };
         let key = parse_key(&text)?;
         let hash = key.hash(&ctx.secrets);
-        let row = match self.cached_key(&hash) {
+        let row = match self.cached_key(ctx, &hash) {
             Some(row) => row,
             None => self.read_key(ctx, hash).await?,
         };
@@ -327,9 +330,9 @@ impl Access {
         Ok(())
     }
 
-    fn cached_key(&self, hash: &Hash32) -> Option<Arc<ApiKey>> {
+    fn cached_key(&self, ctx: &Context, hash: &Hash32) -> Option<Arc<ApiKey>> {
         let cached = self.cached.lock().unwrap_or_else(PoisonError::into_inner);
-        cached.get(hash).filter(|(read, _)| read.elapsed() < KEY_CACHED_FOR).map(|(_, row)| Arc::clone(row))
+        cached.get(hash).filter(|(read, _)| read.elapsed() < ctx.settings.rounds.revoked_keys).map(|(_, row)| Arc::clone(row))
     }
 
     /// Reads the row of a key and caches it.
@@ -344,7 +347,7 @@ impl Access {
         let row = Arc::new(known.ok_or_else(|| invalid("the API key is unknown"))?);
         let mut cached = self.cached.lock().unwrap_or_else(PoisonError::into_inner);
         if cached.len() >= KEYS_CACHED_MAX {
-            cached.retain(|_, (read, _)| read.elapsed() < KEY_CACHED_FOR);
+            cached.retain(|_, (read, _)| read.elapsed() < ctx.settings.rounds.revoked_keys);
             if cached.len() >= KEYS_CACHED_MAX {
                 cached.clear();
             }

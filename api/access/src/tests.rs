@@ -89,6 +89,26 @@ async fn keys_are_minted_rotated_and_revoked() {
     }
 }
 
+/// Proves that a node that has used a key notices that another node revoked it once the configured time is over, and not before.
+#[tokio::test]
+async fn keys_revoked_elsewhere_are_noticed_after_a_round() {
+    let (world, ctx) = world().await;
+    let free = operation(Price::Free, true);
+    let minted = Access::of(&ctx).mint(&ctx, Tier::Pro, "ann@example.org").await.unwrap();
+    let node = |round: Duration| {
+        let mut context = Arc::into_inner(world.context(START_MS)).unwrap();
+        context.settings.rounds.revoked_keys = round;
+        context
+    };
+    let (long, none) = (node(Duration::from_secs(3_600)), node(Duration::ZERO));
+    for context in [&long, &none] {
+        assert!(admit(context, minted.key.reveal(), &free).await.is_ok());
+    }
+    Access::of(&ctx).revoke(&ctx, &minted.row.id).await.unwrap();
+    assert!(admit(&long, minted.key.reveal(), &free).await.is_ok());
+    assert_eq!(admit(&none, minted.key.reveal(), &free).await.unwrap_err().code, ErrorCode::KeyInvalid);
+}
+
 /// Proves that a caller sees what is left of the day without using a call, and that an unknown or revoked key sees nothing.
 #[tokio::test]
 async fn usage_is_seen_without_a_call() {

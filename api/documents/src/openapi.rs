@@ -297,6 +297,9 @@ fn responses(operation: &Operation, types: &Map<String, Value>) -> Value {
         // Types of clients are made of the documented content, and those of files would be of no use in them.
         good["description"] = json!(format!("{} {TABLES_ABOUT}", operation.summary));
         good["headers"]["Next-Cursor"] = header("Next-Cursor");
+        if operation.named_output.schema.pointer("/properties/older").is_some() {
+            good["headers"]["Older-Cursor"] = header("Older-Cursor");
+        }
     }
     if operation.method == Method::Post {
         responses["201"] = good.clone();
@@ -345,6 +348,7 @@ fn headers() -> Value {
         "Stream-Cursor": {"description": "Of a live read: the `cursor` of the next one.", "schema": {"type": "string"}},
         (ANSWER_NOTE): {"description": "What to know about the answer, which states its own hash and therefore has no field `note`.", "schema": {"type": "string"}},
         "Next-Cursor": {"description": "The next cursor, with NDJSON and tables.", "schema": {"type": "string"}},
+        "Older-Cursor": {"description": "The member `older`, with NDJSON and tables.", "schema": {"type": "string"}},
     })
 }
 

@@ -190,7 +190,8 @@ pub(crate) async fn answer((source, compared): (Source, &[&str]), call: Call, re
             Body::Lines(lines.into_iter().map(|(_, line)| line).collect())
         } else {
             let event = |(seq, data)| Event { id: cursor::encode(&ctx.secrets, source.service, seq, ""), data };
-            Body::Events { from: cursor::encode(&ctx.secrets, source.service, after, ""), items: lines.into_iter().map(event).collect() }
+            let from = cursor::encode(&ctx.secrets, source.service, after, "");
+            Body::Events { from, older: None, items: lines.into_iter().map(event).collect() }
         }
     } else {
         metrics::count_published(source.service, shown.as_ref().map_or(page.shown, Vec::len));

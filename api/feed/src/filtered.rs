@@ -325,7 +325,7 @@ async fn atom_documents_begin_with_the_newest() {
 }
 
 /// Proves that pages with the last changes lead to those before them: under every filter each matching change comes once, the newest ones first, up to the
-/// first one or the free window, and pages join without a gap; and that a cursor of another filter is refused.
+/// first one or the free window, and pages join without a gap; that no page leads to an empty one; and that a cursor of another filter is refused.
 #[tokio::test]
 async fn pages_lead_backwards() {
     let things = Things::filled(&SMALL, 36, 1_500).await;
@@ -341,6 +341,7 @@ async fn pages_lead_backwards() {
                 question.request.page.limit = 1 + chance.below(40);
                 let page = page(&caller, &feed, question.clone()).await;
                 assert_eq!((&page["to"], &page["hasMore"]), (&json!(end), &json!(end < last)), "{wants:?}");
+                assert!(question.request.page.cursor.is_none() || !seqs(&page).is_empty(), "a page leads to changes: {wants:?}");
                 got.extend(seqs(&page).into_iter().rev());
                 let Some(older) = page["older"].as_str() else { break };
                 end = page["from"].as_u64().unwrap() - 1;
@@ -350,10 +351,47 @@ async fn pages_lead_backwards() {
             assert_eq!(got, all.filter(|seq| *seq >= begin).collect::<Vec<u64>>(), "{wants:?}");
         }
     }
+    question.filter = Wants { kind: Some("rare".to_owned()), ..Wants::default() };
+    let rare = things.shown(&question.filter, Seq(u64::MAX)).len();
+    for (limit, leads_on) in [(rare, false), (rare - 1, true)] {
+        (question.request.page.cursor, question.request.page.limit) = (None, limit);
+        let page = page(&keyed(&ctx), &feed, question.clone()).await;
+        assert_eq!((seqs(&page).len(), page["older"].is_string()), (limit, leads_on), "{page}");
+    }
     question.filter = Wants { kind: Some("b".to_owned()), ..Wants::default() };
     question.request.page.cursor = Some(cursor::encode(&ctx.secrets, "things", Seq(9), ""));
     question.request.rebase = true;
     assert_eq!(answer(&keyed(&ctx), &feed, question).await.unwrap_err().code, ErrorCode::FilterChanged);
+}
+
+/// Proves that a first page with the last changes that had to wait, because the search for them stopped before it found one, leads to those before it.
+#[tokio::test]
+async fn pages_that_waited_lead_backwards() {
+    let mut things = Things::new(&SMALL).await;
+    let large = |id: &str| Thing { id: id.to_owned(), size: 97, ..Thing::default() };
+    let first = things.change(&large("thing/first"));
+    // No term exists for the size, and a search reads 10,000 changes at most.
+    for n in 0..10_100 {
+        things.hidden();
+        if n % 61 == 0 {
+            things.commit().await;
+        }
+    }
+    things.commit().await;
+    let (ctx, feed) = (things.context(), things.feed(None));
+    let mut question = query(Wants { size: Some(97), ..Wants::default() });
+    (question.request.page.start, question.request.page.wait) = (Some("newest".to_owned()), 30);
+    let caller = keyed(&ctx);
+    let mut waiting = std::pin::pin!(page(&caller, &feed, question.clone()));
+    assert!(matches!(futures_util::poll!(waiting.as_mut()), Poll::Pending));
+    let second = things.change(&large("thing/second"));
+    things.commit().await;
+    let found = waiting.await;
+    assert_eq!((seqs(&found), &found["hasMore"]), (vec![second.0], &json!(false)), "{found}");
+    (question.request.page.cursor, question.request.page.wait) = (found["older"].as_str().map(str::to_owned), 0);
+    let before = page(&caller, &feed, question).await;
+    assert_eq!((seqs(&before), &before["to"]), (vec![first.0], &json!(found["from"].as_u64().unwrap() - 1)), "{before}");
+    assert!(before["older"].is_null(), "{before}");
 }
 
 /// Proves that an empty page names a value that nothing recorded has, with the nearest recorded ones, also of a name that was recorded a moment ago;

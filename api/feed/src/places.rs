@@ -123,23 +123,29 @@ impl Feed {
         }
     }
 
-    /// A page of a ranked list at a position, without `total`: only the places of the page are walked. Every record of the list matches.
+    /// A page of a ranked list at a position, without `total`: the walk ends when the page is full. Without `selects` every record of the list matches.
     ///
     /// # Errors
     /// `cursor-invalid` for an `after` that is not one of this list and filter; `unavailable`.
-    pub async fn ranked_page<R: Record>(&self, ctx: &Context, at: &Position, walk: Walk<'_>) -> Result<Ranked<R>, Problem> {
-        match self.walked_page(ctx, at, &walk).await? {
+    pub async fn ranked_page<R: Record>(
+        &self,
+        ctx: &Context,
+        at: &Position,
+        walk: Walk<'_>,
+        selects: Option<Selects<'_, R>>,
+    ) -> Result<Ranked<R>, Problem> {
+        match self.walked_page(ctx, at, &walk, selects).await? {
             Some(page) => self.answer_of(ctx, at, &walk, page).await,
             None => Ok(Ranked { items: Vec::new(), total: None, next: None }),
         }
     }
 
-    /// The ids of the records of [`Self::ranked_page`]. The records are not read.
+    /// The ids of the records of [`Self::ranked_page`] without `selects`. The records are not read.
     ///
     /// # Errors
     /// `cursor-invalid` for an `after` that is not one of this list and filter; `unavailable`.
     pub async fn ranked_page_ids<R: Record>(&self, ctx: &Context, at: &Position, walk: Walk<'_>) -> Result<Ranked<String>, Problem> {
-        let Some(page) = self.walked_page::<R>(ctx, at, &walk).await? else {
+        let Some(page) = self.walked_page::<R>(ctx, at, &walk, None).await? else {
             return Ok(Ranked { items: Vec::new(), total: None, next: None });
         };
         let (total, next) = self.end_of(ctx, &walk, &page);
@@ -184,11 +190,17 @@ impl Feed {
     }
 
     /// The walk over the places of a page alone; `None` if the service has no lists.
-    async fn walked_page<R: Record>(&self, ctx: &Context, at: &Position, walk: &Walk<'_>) -> Result<Option<Walked<R>>, Problem> {
+    async fn walked_page<R: Record>(
+        &self,
+        ctx: &Context,
+        at: &Position,
+        walk: &Walk<'_>,
+        selects: Option<Selects<'_, R>>,
+    ) -> Result<Option<Walked<R>>, Problem> {
         let Some(table) = self.tables.places else { return Ok(None) };
         let after = walk.after.map(|text| self.place_of(ctx, walk, text)).transpose()?.map(|token| token.spot);
         let reach = Reach { is_far: after.is_some(), is_counted: false, is_for_records: false };
-        self.walk(at, table, walk, after.as_ref(), reach, None).await.map(Some)
+        self.walk(at, table, walk, after.as_ref(), reach, selects).await.map(Some)
     }
 
     /// The walk from the start of a part to a page, if every place matches. Only the first one at a position walks: the next ones read the page alone.

@@ -49,7 +49,7 @@ const REBASE: char = '\u{1}';
 /// The field of a page with the last changes (`start=newest`) that holds the cursor at which the page before it ends; absent if there is none.
 pub const OLDER: &str = "older";
 /// Version of the rendering, part of the ETag. Increase it when the same positions are rendered differently.
-const RENDERING: &str = "2";
+const RENDERING: &str = "3";
 
 /// A query of a feed.
 #[derive(Clone, Debug)]
@@ -152,7 +152,8 @@ impl Feed {
             let Some(later) = later(ctx, &self.source, &at, deadline).await? else { break };
             at = later;
             note = query.filter.look_up(ctx, &at, free_after).await?;
-            page = self.page(ctx, &at, &query, (after, free_after), page.to, limit).await?;
+            // A search for the last changes may have stopped before it found one. What it did not read is still before the page.
+            page = Page { older: page.older, ..self.page(ctx, &at, &query, (after, free_after), page.to, limit).await? };
         }
         notes.extend(note);
         // A reader with a cursor got the note with the first page; each of its polls would search for the nearest values again.
@@ -271,8 +272,8 @@ impl Feed {
         Ok(Page { items, from: after.next(), to: found.to.max(from_here), has_more: found.to < at.seq, without_before, older: None })
     }
 
-    /// Reads the last changes up to `end` that the filter selects into a page, and the note if the search for them stopped before it was complete. Changes
-    /// up to `free_after` are not shown.
+    /// Reads the last changes up to `end` that the filter selects into a page, and the note if the search for them stopped before the page was full. Changes
+    /// up to `free_after` are not shown. It looks for one change more than the page has, so that a full page names one before it only if that has a change.
     async fn newest_page<F: Filter>(
         &self,
         ctx: &Context,
@@ -282,9 +283,11 @@ impl Feed {
         limit: usize,
     ) -> Result<(Page<F::Record>, Option<String>), Problem> {
         let until = Position { seq: end, ..at.clone() };
-        let found = newest(ctx, self, &until, query.filter.news(), free_after, limit).await?;
-        let older = (!found.is_complete()).then_some(found.complete_from().previous());
-        let (note, mut changes) = (found.list_note(), found.changes);
+        let mut found = newest(ctx, self, &until, query.filter.news(), free_after, limit + 1).await?;
+        let beyond = if found.changes.len() > limit { found.changes.pop() } else { None };
+        let unread = (!found.is_complete()).then_some(found.complete_from().previous());
+        let older = beyond.map(|change| change.seq).or(unread);
+        let (note, mut changes) = (found.list_note().filter(|_| found.changes.len() < limit), found.changes);
         // All that is selected is shown, so the page begins with the first of it.
         let first = || changes.last().map_or(end, |oldest| oldest.seq.previous());
         let after = older.unwrap_or_else(first).max(free_after);
@@ -414,7 +417,8 @@ impl Feed {
             };
             let items = page.items.into_iter().map(event).collect::<Result<_, Problem>>()?;
             let from = cursor::encode(&ctx.secrets, self.source.service, page.from.previous(), filter);
-            return Ok(Answer { body: Body::Events { from, items }, etag, next_cursor: cursor, has_more: page.has_more, status: 200 });
+            let body = Body::Events { from, older, items };
+            return Ok(Answer { body, etag, next_cursor: cursor, has_more: page.has_more, status: 200 });
         }
         let items: Vec<T> = page.items.into_iter().map(show).collect();
         let info = PageInfo {

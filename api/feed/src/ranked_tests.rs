@@ -86,17 +86,21 @@ async fn pages_hold_the_list_as_of_any_change() {
 async fn read_pages(
     (ctx, feed, at): (&Context, &Feed, &Position),
     (list, part): (&str, &Segment),
+    least: Option<i64>,
     mut limit: impl FnMut() -> usize,
 ) -> Vec<String> {
     let (mut ids, mut after): (_, Option<String>) = (Vec::new(), None);
     loop {
         let limit = limit();
         let walk = Walk { list, part: part.clone(), filter: "", limit, after: after.as_deref() };
-        let page: Ranked<Thing> = feed.ranked_page(ctx, at, walk.clone()).await.unwrap();
-        let of_ids = feed.ranked_page_ids::<Thing>(ctx, at, walk).await.unwrap();
-        assert!(page.items.len() <= limit && page.total.is_none() && of_ids.total.is_none());
+        let selects = |thing: &Thing| least.is_none_or(|least| thing.name.len() as i64 >= least);
+        let page: Ranked<Thing> = feed.ranked_page(ctx, at, walk.clone(), least.is_some().then_some(&selects)).await.unwrap();
+        assert!(page.items.len() <= limit && page.total.is_none());
         let found: Vec<String> = page.items.into_iter().map(|thing| thing.id).collect();
-        assert_eq!((&of_ids.items, &of_ids.next), (&found, &page.next));
+        if least.is_none() {
+            let of_ids = feed.ranked_page_ids::<Thing>(ctx, at, walk).await.unwrap();
+            assert_eq!((&of_ids.items, &of_ids.next, of_ids.total), (&found, &page.next, None));
+        }
         ids.extend(found);
         match page.next {
             Some(next) => after = Some(next),
@@ -105,8 +109,8 @@ async fn read_pages(
     }
 }
 
-/// Proves that pages without totals hold the same records as those with totals, as of any change, and whether a list is longer than one walk or not; and that
-/// each continues the other.
+/// Proves that pages without totals hold the same records as those with totals, under any condition, as of any change, and whether a list is longer than one
+/// walk or not; and that each continues the other.
 #[tokio::test]
 async fn pages_without_totals_hold_the_same() {
     let things = Things::filled(&SMALL, 35, 900).await;
@@ -116,8 +120,10 @@ async fn pages_without_totals_hold_the_same() {
         let at = position_at(&ctx, &feed, seq).await;
         let list = ["all", "kind/a", "kind/rare", "kind/none"][chance.below(4)];
         let part = Segment { ranks: [0, 17][chance.below(2)]..=[59, 100][chance.below(2)], ..whole() };
-        let (ids, _) = read_all((&ctx, &feed, &at), (list, &part), None, || 50).await;
-        assert_eq!(read_pages((&ctx, &feed, &at), (list, &part), || 1 + chance.below(60)).await, ids, "{list} {part:?} at {seq}");
+        let least = [None, Some(7), Some(8), Some(100)][chance.below(4)];
+        let (ids, _) = read_all((&ctx, &feed, &at), (list, &part), least, || 50).await;
+        let found = read_pages((&ctx, &feed, &at), (list, &part), least, || 1 + chance.below(60)).await;
+        assert_eq!(found, ids, "{list} {part:?} {least:?} at {seq}");
     }
     let mut long = Things::new(&LARGE).await;
     for n in 0..PLACES_MAX + 300 {
@@ -127,11 +133,13 @@ async fn pages_without_totals_hold_the_same() {
     let (ctx, feed) = (long.context(), long.feed(None));
     let at = position_at(&ctx, &feed, long.checkpoint.seq).await;
     let (ids, _) = read_all((&ctx, &feed, &at), ("all", &whole()), None, || 190).await;
-    assert_eq!(read_pages((&ctx, &feed, &at), ("all", &whole()), || 700).await, ids);
+    for least in [None, Some(1)] {
+        assert_eq!(read_pages((&ctx, &feed, &at), ("all", &whole()), least, || 700).await, ids);
+    }
     let walk = |after| Walk { list: "all", part: whole(), filter: "", limit: 150, after };
-    let first: Ranked<Thing> = feed.ranked_page(&ctx, &at, walk(None)).await.unwrap();
+    let first: Ranked<Thing> = feed.ranked_page(&ctx, &at, walk(None), None).await.unwrap();
     let counted: Ranked<Thing> = feed.ranked(&ctx, &at, walk(first.next.as_deref()), None).await.unwrap();
-    let second: Ranked<Thing> = feed.ranked_page(&ctx, &at, walk(first.next.as_deref())).await.unwrap();
+    let second: Ranked<Thing> = feed.ranked_page(&ctx, &at, walk(first.next.as_deref()), None).await.unwrap();
     let of = |page: Ranked<Thing>| page.items.into_iter().map(|thing| thing.id).collect::<Vec<_>>();
     let (counted, second) = (of(counted), of(second));
     assert_eq!((&counted[..], &second[..]), (&ids[150..300], &ids[150..300]));

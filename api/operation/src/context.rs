@@ -112,6 +112,28 @@ impl Default for CallTimes {
     }
 }
 
+/// How often tasks look for work again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rounds {
+    /// The pause between two comparisons of the log with what was signed before, while signing is refused.
+    pub signer: Duration,
+    /// The shortest time between two checkpoints over the changes of a service.
+    pub checkpoints: Duration,
+    /// The pause between two checks for checkpoints that witnesses have not seen, and the shortest time between two requests to a witness about a tree.
+    pub witnesses: Duration,
+    /// How often the directory of receipt keys is read for new ones.
+    pub receipt_keys: Duration,
+    /// How long the row of an API key is cached: after this time, a process notices that another one revoked the key.
+    pub revoked_keys: Duration,
+}
+
+impl Default for Rounds {
+    fn default() -> Self {
+        let [signer, checkpoints, witnesses, receipt_keys, revoked_keys] = [2, 1, 1, 5, 4].map(Duration::from_secs);
+        Self { signer, checkpoints, witnesses, receipt_keys, revoked_keys }
+    }
+}
+
 /// Settings of the API.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -131,6 +153,8 @@ pub struct Settings {
     pub request_timeout_s: u64,
     /// How long calls may take.
     pub call_times: CallTimes,
+    /// How often tasks look for work again.
+    pub rounds: Rounds,
     /// The largest request body, in bytes.
     pub body_bytes_max: usize,
     /// Host names that the MCP endpoint accepts, in addition to those of the base URLs.
@@ -201,6 +225,7 @@ impl Settings {
             listening: None,
             request_timeout_s: 10,
             call_times: CallTimes::default(),
+            rounds: Rounds::default(),
             body_bytes_max: 64 << 10,
             allowed_hosts: Vec::new(),
             public_brokers: Vec::new(),

@@ -209,6 +209,8 @@ pub enum Body {
     Events {
         /// The cursor before the first item: reading after it gives the items again.
         from: String,
+        /// Of a page with the last changes under a filter: the cursor at which the page before it ends; `None` if there is none.
+        older: Option<String>,
         /// The items, each with the cursor after it.
         items: Vec<Event>,
     },

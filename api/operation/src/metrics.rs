@@ -320,6 +320,8 @@ pub enum RoundTask {
     Witnesses,
     /// Reads keys of receipts that were copied to their directory.
     ReceiptKeys,
+    /// Checks whether the key of a waiting call still works.
+    RevokedKeys,
 }
 
 /// Counts a round that ended.
@@ -330,6 +332,7 @@ pub fn count_round(task: RoundTask) {
         RoundTask::Checkpoints => "checkpoints",
         RoundTask::Witnesses => "witnesses",
         RoundTask::ReceiptKeys => "receipt_keys",
+        RoundTask::RevokedKeys => "revoked_keys",
     };
     if let Some(rounds) = ROUNDS.as_ref() {
         rounds.with_label_values(&[label]).inc();

@@ -44,8 +44,8 @@ use self::readers::Readers;
 use self::terms::{NETWORKS, Network, PaymentTerms, SCHEME, VALIDITY_DEFAULT_S, Version};
 use self::verifications::Verifications;
 
-/// How often open payments are followed up by default, in seconds.
-const ROUND_DEFAULT_S: u64 = 5;
+/// How often open payments are followed up by default.
+const ROUND_DEFAULT: Duration = Duration::from_secs(5);
 
 /// The settings `[payments]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,8 +62,8 @@ pub struct Settings {
     pub rpc_url: String,
     /// How long the terms ask an authorization to be valid, in seconds, see [`terms::VALIDITY_S`].
     pub validity_s: u64,
-    /// How often open payments are followed up, in seconds.
-    pub round_s: u64,
+    /// How often open payments are followed up.
+    pub round: Duration,
 }
 
 impl Default for Settings {
@@ -75,7 +75,7 @@ impl Default for Settings {
             asset: String::new(),
             rpc_url: String::new(),
             validity_s: VALIDITY_DEFAULT_S,
-            round_s: ROUND_DEFAULT_S,
+            round: ROUND_DEFAULT,
         }
     }
 }
@@ -146,13 +146,13 @@ impl Payments {
         let facilitator =
             non_empty(&settings.facilitator_url).map(|url| Facilitator::new(&url)).transpose().map_err(invalid("facilitator_url"))?;
         let chain = non_empty(&settings.rpc_url).map(|url| Chain::new(&url, network)).transpose().map_err(invalid("rpc_url"))?;
-        let round = Some(Duration::from_secs(settings.round_s));
+        let round = Some(settings.round);
         Ok(Self { terms, facilitator, chain, round, ..Self::default() })
     }
 
     /// How often open payments are followed up.
     pub(crate) fn round(&self) -> Duration {
-        self.round.unwrap_or(Duration::from_secs(ROUND_DEFAULT_S))
+        self.round.unwrap_or(ROUND_DEFAULT)
     }
 
     /// Asks the facilitator which x402 versions it settles, and offers only those. If it does not answer, all versions are offered.

@@ -1,7 +1,11 @@
 //! The addresses of records by the numbers that people know, besides their ids: recall numbers, award numbers, older numbers of a trial, in any case.
 
+use std::collections::BTreeSet;
+
 use feed::Source;
+use feed::filter::{Criteria, Element, TermQuery};
 use feed::position::Position;
+use feed::query::{Feed, newest};
 use feed::versions::version_at;
 use futures_util::future::BoxFuture;
 use operation::Call;
@@ -10,7 +14,8 @@ use operation::problem::Problem;
 use schemas::details::ChangeRecord;
 use schemas::error_code::ErrorCode;
 use schemas::key;
-use schemas::views::records::{RecordTables, alias_key, former_key};
+use schemas::position::Seq;
+use schemas::views::records::{Record, RecordTables, alias_key, former_key};
 use serde::de::DeserializeOwned;
 use texts::numbers::trial_number;
 
@@ -19,6 +24,11 @@ pub type FindIds = for<'a> fn(&'a Context, &'a Position, &'a str) -> BoxFuture<'
 
 /// The most ids that a text is tried as.
 pub const IDS_MAX: usize = 50;
+
+/// The most records of one number that an error names.
+const NAMED_MAX: usize = 10;
+/// How many changes are read at a time to find the records of a number.
+const CHANGES_PER_READ: usize = 50;
 
 /// No further ids: an id is an address in its own spelling only.
 pub fn no_ids<'a>(_: &'a Context, _: &'a Position, _: &'a str) -> BoxFuture<'a, Result<Vec<String>, Problem>> {
@@ -58,6 +68,38 @@ pub(super) async fn id_at<R: ChangeRecord + DeserializeOwned>(
         }
     }
     Ok(text)
+}
+
+/// The id of the only record with a number at a position; `None` if there is none. `query` finds its changes, and `has_number` says which of them have it.
+/// Further changes of a record that is found are passed over, so that one with many changes hides no other record.
+///
+/// # Errors
+/// `not-found`, naming the first ones after `several`, if several records have the number; when rows cannot be read.
+pub async fn only_id<R: Record>(
+    ctx: &Context,
+    feed: &Feed,
+    at: &Position,
+    query: TermQuery,
+    has_number: impl Fn(&R) -> bool + Send + Sync,
+    several: &str,
+) -> Result<Option<String>, Problem> {
+    let (mut ids, mut until) = (BTreeSet::<String>::new(), at.clone());
+    loop {
+        let is_other = |change: &Element<R>| has_number(&change.record) && !ids.contains(change.record.id());
+        let found = newest(ctx, feed, &until, Criteria::new(vec![query.clone()], is_other), Seq(0), CHANGES_PER_READ).await?;
+        let is_last = found.is_complete() || found.changes.is_empty();
+        until.seq = found.complete_from().previous();
+        ids.extend(found.changes.into_iter().map(|change| change.record.id().to_owned()));
+        if is_last || ids.len() > NAMED_MAX {
+            break;
+        }
+    }
+    if ids.len() <= 1 {
+        return Ok(ids.pop_first());
+    }
+    let more = if ids.len() > NAMED_MAX { " and more" } else { "" };
+    let named: Vec<String> = ids.into_iter().take(NAMED_MAX).collect();
+    Err(Problem::new(ErrorCode::NotFound, format!("{several}: {}{more}", named.join(", "))).about("id"))
 }
 
 /// The numbers of the trial that has, or had, a number: that number first, then the current one, then its other earlier ones.

@@ -138,7 +138,7 @@ pub(crate) async fn page<'a>(reads: &'a dyn Reads, shown: Shown<'a>, pairs: &Pai
         arguments.push(("limit".to_owned(), ROWS.to_string()));
     }
     let is_unfiltered = operation.name == "changes";
-    let newest = kind == Kind::Changes && is_unfiltered && cursor.is_empty() && ["", NEWEST].contains(&start);
+    let newest = kind == Kind::Changes && is_unfiltered && cursor.is_empty() && (start.is_empty() || is_newest(pairs));
     if kind == Kind::Changes && !is_unfiltered && !is_placed {
         arguments.push(("start".to_owned(), NEWEST.to_owned()));
     }
@@ -208,7 +208,7 @@ pub(crate) async fn page<'a>(reads: &'a dyn Reads, shown: Shown<'a>, pairs: &Pai
         @if let Some(note) = &listing.note { (note) }
         @if let Some(problem) = &refusal { (notice(&problem.detail, problem.code)) }
         @if kind == Kind::Changes && !newest && !listing.rows.is_empty() { (order(&path, pairs, is_newest(&view.arguments))) }
-        @if listing.rows.is_empty() { (nothing(&shown, kind, feed, pairs)) } @else { (table(&shown, kind, &listing.rows, list, pairs)) }
+        @if listing.rows.is_empty() { (nothing(&shown, kind, feed, pairs, !listing.next.is_empty())) } @else { (table(&shown, kind, &listing.rows, list, pairs)) }
         (pager(&path, pairs, &listing.next))
         (this_view(&shown, &view, webhook.as_ref(), &day))
     };
@@ -249,6 +249,9 @@ async fn listed(reads: &dyn Reads, shown: Shown<'_>, kind: Kind, operation: &Ope
     let text = |name: &str| answer[name].as_str().map(str::to_owned);
     let next = match kind {
         Kind::Records => text("next").map(|next| vec![("after", next)]),
+        Kind::Changes if is_newest(arguments) && operation.name == "changes" => {
+            Some(change_before(&answer)).filter(|before| *before > 0).map(|before| vec![("until", before.to_string())])
+        }
         Kind::Changes if is_newest(arguments) => text("older").map(|older| vec![("cursor", older), ("start", NEWEST.to_owned())]),
         Kind::Changes => text("cursor").filter(|_| answer["hasMore"] == true).map(|next| vec![("cursor", next)]),
     }
@@ -266,7 +269,7 @@ async fn newest_changes(reads: &dyn Reads, shown: Shown<'_>, pairs: &Pairs) -> R
     end.extend(until.map(|until| ("cursor".to_owned(), reads.cursor_after(shown.service.name, until))));
     end.extend((!as_of.is_empty()).then(|| ("asOf".to_owned(), as_of.to_owned())));
     let part = newest_part(reads, shown, &end, ROWS).await?;
-    let next = (part.after > 0 && !part.rows.is_empty()).then(|| ("until", part.after.to_string())).into_iter().collect();
+    let next = (part.after > 0).then(|| ("until", part.after.to_string())).into_iter().collect();
     Ok((Listing { rows: part.rows, note: Some(part.note), next }, end))
 }
 
@@ -291,10 +294,14 @@ pub(crate) async fn newest_part(reads: &dyn Reads, shown: Shown<'_>, end: &Pairs
         Value::Array(changes) => changes,
         _ => Vec::new(),
     };
-    let (from, to) = (answer["from"].as_u64().unwrap_or(0), answer["to"].as_u64().unwrap_or(0));
-    // An empty range ends before the free window.
-    let after = if from > to { 0 } else { from.saturating_sub(1) };
+    let after = change_before(&answer);
     Ok(Part { rows: changes.into_iter().rev().map(|change| Row::of_change(&shown, change)).collect(), after, note })
+}
+
+/// The change before the range that a page of `changes` covers; 0 if there is none. An empty range ends before the free window.
+fn change_before(answer: &Value) -> u64 {
+    let (from, to) = (answer["from"].as_u64().unwrap_or(0), answer["to"].as_u64().unwrap_or(0));
+    if from > to { 0 } else { from.saturating_sub(1) }
 }
 
 /// The newest changes, for counts. Feeds are read backwards in a few parts.
@@ -463,19 +470,32 @@ fn order(path: &str, pairs: &Pairs, is_newest: bool) -> Markup {
     }
 }
 
-/// Whether a query asks for the last changes of a filtered feed.
+/// Whether a query asks for the last changes of a feed.
 fn is_newest(pairs: &Pairs) -> bool {
-    value(pairs, "start") == NEWEST
+    value(pairs, "start").trim().eq_ignore_ascii_case(NEWEST)
 }
 
-/// Why a table has no rows, and what to do. `feed` is the filtered feed, if it is free.
-fn nothing(shown: &Shown<'_>, kind: Kind, feed: Option<&Operation>, pairs: &Pairs) -> Markup {
+/// Whether a query asks for a later page of a list.
+fn is_continued(pairs: &Pairs) -> bool {
+    pairs.iter().any(|(name, _)| CONTINUED.contains(&name.as_str()))
+}
+
+/// Why a table has no rows, and what to do. `feed` is the filtered feed, if it is free. A search reads a part of a feed, so there can be a next page.
+fn nothing(shown: &Shown<'_>, kind: Kind, feed: Option<&Operation>, pairs: &Pairs, has_next: bool) -> Markup {
+    let is_continued = is_continued(pairs);
     let is_filtered = pairs.iter().any(|(name, _)| !["view", "sort"].contains(&name.as_str()));
-    let late_news = feed.filter(|_| kind == Kind::Changes).and_then(filters::late_news).filter(|(name, _)| value(pairs, name).is_empty());
+    let feed = feed.filter(|_| kind == Kind::Changes && !is_continued);
+    let late_news = feed.and_then(filters::late_news).filter(|(name, _)| value(pairs, name).is_empty());
     html! {
         p.empty {
-            @if is_filtered {
-                "No " (kind.name()) " here under these filters. "
+            @if is_filtered || has_next {
+                @if has_next {
+                    "No " (kind.name()) " to show in this part. The next page continues the search. "
+                } @else if is_continued {
+                    "There are no further " (kind.name()) " to show. "
+                } @else {
+                    "No " (kind.name()) " here under these filters. "
+                }
                 @if let Some((name, on)) = &late_news {
                     "Late news is left out: what was recorded long after its day, such as all that the first sync of a register found. "
                     a href={ (shown.explorer()) (with(pairs, name, on, &CONTINUED)) } { "Include late news" } " · "
@@ -514,7 +534,6 @@ fn linked(shown: &Shown<'_>, row: &Row, words: &str) -> Markup {
 }
 
 fn pager(path: &str, pairs: &Pairs, next: &[(&'static str, String)]) -> Markup {
-    let is_continued = pairs.iter().any(|(name, _)| CONTINUED.contains(&name.as_str()));
     // A feed from its oldest change on has its first page there.
     let start = if value(pairs, "cursor").is_empty() || is_newest(pairs) { "" } else { EARLIEST };
     let kept = pairs.iter().map(|(name, value)| (name.as_str(), value.as_str()));
@@ -522,7 +541,7 @@ fn pager(path: &str, pairs: &Pairs, next: &[(&'static str, String)]) -> Markup {
     all.extend(next.iter().map(|(name, value)| (*name, value.as_str())));
     html! {
         nav.pager aria-label="Pages" {
-            @if is_continued { a href={ (path) (with(pairs, "start", start, &CONTINUED)) } { "First page" } }
+            @if is_continued(pairs) { a href={ (path) (with(pairs, "start", start, &CONTINUED)) } { "First page" } }
             @if !next.is_empty() { a.next rel="next" href={ (path) (url::query(&all)) } { "Next page" } }
         }
     }

@@ -527,7 +527,7 @@ pub(crate) fn searched_by_feed() -> Made {
 }
 
 /// Proves that a filtered feed has its newest changes first and leads to the older ones and to the other end, from which it leads on, also from a day and
-/// without a filter; and that an empty one leads to late news until that is included.
+/// without a filter; that a page without changes says whether there is a next one; and that an empty feed leads to late news until that is included.
 #[test]
 fn filtered_feeds_lead_on() {
     let mut made = searched_by_feed();
@@ -557,11 +557,32 @@ fn filtered_feeds_lead_on() {
         let (second, read) = shown(&made, &next.replace("&amp;", "&"));
         assert!(read == " c2" && second.contains("start=earliest\">First page"), "{read}: {second}");
     }
-    made.answers.insert("whats_changed_since", json!({ "changes": [], "hasMore": false }));
+    for (older, words) in [(json!("o2"), "The next page continues the search."), (json!(null), "There are no further changes to show.")] {
+        made.answers.insert("whats_changed_since", json!({ "changes": [], "hasMore": false, "older": older }));
+        let (empty, _) = shown(&made, "keyword=milk&cursor=o1&start=newest");
+        let leads_on = empty.contains("keyword=milk&amp;cursor=o2&amp;start=newest\">Next page");
+        assert!(empty.contains(words) && leads_on == older.is_string() && !empty.contains("\">Include late news</a>"), "{empty}");
+    }
     let (empty, _) = shown(&made, "keyword=milk");
     let link = "href=\"/explore/made?keyword=milk&amp;includeBackfill=true\">Include late news</a>";
     assert!(empty.contains(link) && !empty.contains("changes come first"), "{empty}");
     assert!(!shown(&made, "keyword=milk&includeBackfill=true").0.contains(link));
+}
+
+/// Proves that the last changes up to a cursor lead on backwards also where the filtered feed needs a key, which has no `older`; and that a part of the feed
+/// that shows nothing leads on, too. The server refuses a stream of events that ends at a cursor or shows an earlier time, so no page offers one.
+#[test]
+fn unfiltered_feeds_lead_on() {
+    let mut made = Made::new();
+    let next = "href=\"/explore/made?view=changes&amp;until=6\">Next page";
+    for query in ["", "&start=newest", "&start=Newest", "&cursor=c1&start=newest"] {
+        let html = made.page(&format!("/explore/made?view=changes{query}")).html;
+        assert!(html.contains(next) && html.contains("Server-sent events") != query.contains("cursor"), "{query}: {html}");
+    }
+    assert!(!made.page("/explore/made?view=changes&asOf=2026-11-20").html.contains("Server-sent events"));
+    made.answers.get_mut("changes").unwrap()["changes"] = json!([]);
+    let html = made.page("/explore/made?view=changes").html;
+    assert!(html.contains(next) && html.contains("The next page continues the search."), "{html}");
 }
 
 /// Proves that a change of a filtered feed, which has the fields of the record next to its own, leads to the page of the record, and says what it tells in

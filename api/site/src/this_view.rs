@@ -90,7 +90,9 @@ pub(crate) fn this_view(shown: &Shown<'_>, view: &View<'_>, webhook: Option<&Reg
             ways.push(("Parquet", format!("curl {key}-o {file} -H 'accept: application/vnd.apache.parquet' {address}")));
         }
     }
-    if view.operation.is_feed() {
+    // A stream of events neither shows an earlier time nor ends at a cursor.
+    let has = |name: &str| !url::value(&view.arguments, name).is_empty();
+    if view.operation.is_feed() && !has("asOf") && !(has("cursor") && has("start")) {
         ways.push(("Server-sent events", format!("curl {key}-N -H 'accept: text/event-stream' {address}")));
     }
     if let Some((feed, address)) = atom(shown, view) {

@@ -35,8 +35,9 @@ pub(crate) struct Document<'a> {
 }
 
 impl Document<'_> {
-    /// Renders the items of a page. `next`: the cursor after it, if there are more changes.
-    pub(crate) fn render(&self, items: &[Event], next: Option<&str>) -> Vec<u8> {
+    /// Renders the items of a page. `older`: the cursor at which the page before it ends, if it has the last changes of a filter and there are some before
+    /// them. `next`: the cursor after it, if there are more changes.
+    pub(crate) fn render(&self, items: &[Event], older: Option<&str>, next: Option<&str>) -> Vec<u8> {
         let mut out = Elements(Writer::new(Vec::new()));
         let changes: Vec<(Value, &[u8])> =
             items.iter().filter_map(|item| Some((serde_json::from_slice(&item.data).ok()?, item.data.as_ref()))).collect();
@@ -49,16 +50,21 @@ impl Document<'_> {
         let is_of_feed = |name: &str| !PAGE_ARGUMENTS.contains(&name);
         out.write(Xml::Decl(BytesDecl::new("1.0", Some("utf-8"), None)));
         out.write(Xml::Start(BytesStart::new("feed").with_attributes([("xmlns", NAMESPACE)])));
-        out.text("id", &self.url(is_of_feed, None));
+        out.text("id", &self.url(is_of_feed, &[]));
         out.text("title", &title);
         out.text("updated", updated);
         out.write(Xml::Start(BytesStart::new("author")));
         out.text("name", service.title);
         out.write(Xml::End(BytesEnd::new("author")));
-        out.link("self", ATOM, &self.url(|_| true, None));
+        out.link("self", ATOM, &self.url(|_| true, &[]));
         out.link("alternate", "text/html", &format!("{}/docs", self.mounted.settings.base_url));
+        if let Some(older) = older {
+            // A page that ends at a cursor has nothing to wait for.
+            let is_kept = |name: &str| !["cursor", "start", "rebase", "wait"].contains(&name);
+            out.link("previous", ATOM, &self.url(is_kept, &[("cursor", older), ("start", "newest")]));
+        }
         if let Some(next) = next {
-            out.link("next", ATOM, &self.url(|name| !["cursor", "start", "rebase"].contains(&name), Some(next)));
+            out.link("next", ATOM, &self.url(|name| !["cursor", "start", "rebase"].contains(&name), &[("cursor", next)]));
         }
         for (change, text) in &changes {
             self.entry(&mut out, change, &String::from_utf8_lossy(text));
@@ -67,14 +73,14 @@ impl Document<'_> {
         out.0.into_inner()
     }
 
-    /// The URL of the document, with those arguments of the request that `is_wanted` selects, and a cursor.
-    fn url(&self, is_wanted: impl Fn(&str) -> bool, cursor: Option<&str>) -> String {
+    /// The URL of the document, with those arguments of the request that `is_wanted` selects, and those that say which page it is.
+    fn url(&self, is_wanted: impl Fn(&str) -> bool, page: &[(&str, &str)]) -> String {
         let mut query = form_urlencoded::Serializer::new(String::new());
         for (name, value) in self.arguments.iter().filter(|(name, _)| is_wanted(name)) {
             let values = value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice);
             query.extend_pairs(values.iter().map(|value| (name, plain_text(value))));
         }
-        query.extend_pairs(cursor.map(|cursor| ("cursor", cursor)));
+        query.extend_pairs(page);
         let (query, path) = (query.finish(), self.operation.atom_path().unwrap_or_default());
         let mark = if query.is_empty() { "" } else { "?" };
         format!("{}{path}{mark}{query}", self.mounted.settings.base_url)

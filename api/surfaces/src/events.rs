@@ -248,7 +248,7 @@ fn take_events(answer: Answer, arguments: &mut Map<String, Value>) -> (String, V
     arguments.insert("cursor".to_owned(), json!(answer.next_cursor));
     arguments.remove("start");
     match answer.body {
-        Body::Events { from, items } => (from, items),
+        Body::Events { from, items, .. } => (from, items),
         _ => (answer.next_cursor, Vec::new()),
     }
 }

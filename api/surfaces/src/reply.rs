@@ -4,6 +4,7 @@
 use bytes::{Bytes, BytesMut};
 use documents::plain_text::plain_text;
 use documents::wire::{ATOM, NDJSON};
+use feed::query::OLDER;
 use futures_util::stream;
 use http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN, ACCESS_CONTROL_EXPOSE_HEADERS,
@@ -26,7 +27,7 @@ use crate::note;
 use crate::response::{full_body, set, set_text, with_content_type};
 use crate::tables::{self, Table};
 
-const EXPOSED: &str = "RateLimit, RateLimit-Policy, Retry-After, ETag, Next-Cursor, Answer-Note, PAYMENT-REQUIRED, PAYMENT-RESPONSE, X-PAYMENT-RESPONSE, Payment-Repeat-Token, Accept-Ranges, Content-Range, Content-Disposition, Content-Length, \
+const EXPOSED: &str = "RateLimit, RateLimit-Policy, Retry-After, ETag, Next-Cursor, Older-Cursor, Answer-Note, PAYMENT-REQUIRED, PAYMENT-RESPONSE, X-PAYMENT-RESPONSE, Payment-Repeat-Token, Accept-Ranges, Content-Range, Content-Disposition, Content-Length, \
                        Accept, Allow, WWW-Authenticate, Stream-Next-Offset, Stream-Up-To-Date, Stream-Cursor, MCP-Protocol-Version";
 const ALLOWED: &str = "X-API-Key, Authorization, X-PAYMENT, PAYMENT-SIGNATURE, Payment-Repeat-Token, Content-Type, Accept, Idempotency-Key, X-Watch-Token, If-None-Match, Range, If-Range, \
                        Mcp-Protocol-Version, Mcp-Session-Id, Mcp-Method, Mcp-Name, Last-Event-ID";
@@ -140,6 +141,7 @@ pub(crate) struct Rendering<'a> {
 /// Renders an answer.
 pub(crate) fn answer(answer: Answer, rendering: &Rendering<'_>) -> Response {
     let Answer { mut body, etag, mut next_cursor, has_more, status } = answer;
+    let mut older_cursor = String::new();
     let note = note::take(&mut body);
     let is_revalidated = rendering.read && !rendering.paid;
     let (body, etag) = if etag.is_empty() && is_revalidated { with_etag(body, rendering.form) } else { (body, etag) };
@@ -158,6 +160,7 @@ pub(crate) fn answer(answer: Answer, rendering: &Rendering<'_>) -> Response {
                 let next = ["cursor", "next"].into_iter().find_map(|name| value.get(name).filter(|next| !next.is_null()));
                 next_cursor = next.map(plain_text).unwrap_or_default();
             }
+            value.get(OLDER).and_then(Value::as_str).unwrap_or_default().clone_into(&mut older_cursor);
             let items = match value.get_mut(rendering.list).map(Value::take) {
                 Some(Value::Array(items)) => items,
                 _ => Vec::new(),
@@ -176,10 +179,10 @@ pub(crate) fn answer(answer: Answer, rendering: &Rendering<'_>) -> Response {
         Body::Effect(_) => empty(StatusCode::NO_CONTENT),
         Body::File(file) => files::response(file, &etag, &rendering.part).unwrap_or_else(|refusal| problem(rendering.base_url, &refusal)),
         Body::Stream(body) => files::streamed(&body, (rendering.part.key_end)()),
-        Body::Events { items, .. } => match &rendering.atom {
+        Body::Events { items, older, .. } => match &rendering.atom {
             Some(document) => {
                 let next = has_more.then_some(next_cursor.as_str());
-                with_content_type(full_body(document.render(&items, next).into()), ATOM)
+                with_content_type(full_body(document.render(&items, older.as_deref(), next).into()), ATOM)
             }
             None => with_content_type(full_body(super::events::text(&items)), super::events::EVENTS_UTF8),
         },
@@ -191,8 +194,10 @@ pub(crate) fn answer(answer: Answer, rendering: &Rendering<'_>) -> Response {
     if response.status() == StatusCode::OK {
         *response.status_mut() = status;
     }
-    if !next_cursor.is_empty() {
-        set_text(&mut response, HeaderName::from_static("next-cursor"), &next_cursor);
+    for (name, cursor) in [("next-cursor", &next_cursor), ("older-cursor", &older_cursor)] {
+        if !cursor.is_empty() {
+            set_text(&mut response, HeaderName::from_static(name), cursor);
+        }
     }
     if let Some(note) = note {
         set_text(&mut response, HeaderName::from_static("answer-note"), &note::header_value(&note));

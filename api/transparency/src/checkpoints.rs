@@ -4,7 +4,6 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
-use std::time::Duration;
 
 use bytes::Bytes;
 use event_log::Stored;
@@ -37,8 +36,6 @@ use operation::{File, Operation};
 
 /// The lease of the process that extends and signs the trees.
 pub const SEAL_LEASE: &str = "trees/seal";
-/// The shortest time between two checkpoints of a tree.
-const SIGN_INTERVAL: Duration = Duration::from_secs(1);
 /// How many changes are read and committed at once.
 const BATCH_CHANGES: usize = 2_000;
 /// How many bytes of changes are read at once.
@@ -255,7 +252,7 @@ fn json_of<T: Serialize>(value: &T) -> Result<Bytes, Problem> {
     serde_json::to_vec(value).map(Bytes::from).map_err(|error| Problem::new(ErrorCode::Internal, error.to_string()))
 }
 
-/// Extends the trees with the changes of the log and signs each at most once in [`SIGN_INTERVAL`], until the server stops. One process at a time
+/// Extends the trees with the changes of the log and signs each at most once in a round of the settings, until the server stops. One process at a time
 /// does this.
 pub async fn run(ctx: &Context, signer: &dyn CheckpointSigner, holder: &str, sources: Vec<Source>) {
     let mut lease = Lease::new(&ctx.store, SEAL_LEASE.to_owned(), holder);
@@ -287,7 +284,8 @@ pub async fn run(ctx: &Context, signer: &dyn CheckpointSigner, holder: &str, sou
                     tracing::warn!(reason = problem.detail, "extending the trees over changes failed, will retry");
                 }
             }
-            tokio::time::sleep_until(began + SIGN_INTERVAL).await;
+            // The lease is renewed meanwhile, because a round can be longer than the lease.
+            let _ = tokio::time::timeout_at(began + ctx.settings.rounds.checkpoints, lease.lost()).await;
         }
     };
     tokio::select! {

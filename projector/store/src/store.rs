@@ -142,6 +142,10 @@ pub trait View: Send + Sync + 'static {
     fn rendition(&self) -> u64 {
         0
     }
+    /// Returns how many suppressed keys can hide fields of records of this view.
+    fn suppressed_keys(&self) -> usize {
+        0
+    }
     /// Returns what readers see of a record that comes from elsewhere, as a JSON object with the member `record`; `None` if they see all of it.
     /// The rows of this view are shown that way already.
     ///

@@ -1,8 +1,8 @@
 //! Names of owners and of those who bought a lien, as records show them: that of an organisation in full, and of any other, which can be a natural person, the
 //! initials.
 //!
-//! A text can have several names: of who receives the mail (`C/O`), of a trustee, of a second owner. It is shown in full only if each of them is certainly that of
-//! an organisation.
+//! A text can have several names: of who receives the mail (`C/O`), of a trustee, of a second owner, of who is acted for. It is shown in full only if each of
+//! them is certainly that of an organisation. Two names without a word or a sign between them are one: no list says which words are names of persons.
 
 use crate::company_forms::{self, compared_words};
 
@@ -136,8 +136,15 @@ const BETWEEN: &[&str] =
     &["AKA", "ATTENTION", "CUST", "CUSTODIAN", "DBA", "FBO", "FKA", "NKA", "NOMINEE", "TDBA", "TRUSTEE", "TRUSTEES", "TTEE"];
 /// What comes before the name of who receives the mail, with or without a blank between.
 const RECIPIENT_MARKS: [&str; 2] = ["C/O", "ATTN"];
-/// Words between names that are joined.
-const JOINING_WORDS: [&str; 2] = ["AND", "OR"];
+/// What an apartment or a box begins with, before its number.
+const UNIT_WORDS: [&[&str]; 9] =
+    [&["APARTMENT"], &["APT"], &["P", "O", "BOX"], &["PO", "BOX"], &["POB"], &["POBOX"], &["STE"], &["SUITE"], &["UNIT"]];
+/// The most words of them.
+const UNIT_WORDS_MAX: usize = 3;
+/// Words between names that are joined, or of which one acts for the other.
+const JOINING_WORDS: [&str; 4] = ["AND", "BY", "FOR", "OR"];
+/// Words before `OF` and the name of a person who died: `ESTATE OF JOHN SMITH`.
+const ESTATE_WORDS: [&str; 2] = ["EST", "ESTATE"];
 /// The words of kinds of owners: `REGULAR-ETUX OR ET VIR`.
 const OWNER_KIND_WORDS: &[&str] = &[
     "AL",
@@ -180,7 +187,7 @@ const INITIALS_MAX: usize = 5;
 /// The words of a name.
 type Name = Vec<String>;
 
-/// The names in a text. Those of a group are joined by a comma, a dash, "and" or "or"; groups are apart from each other.
+/// The names in a text. Those of a group are joined by a comma, a dash, "and", "or", "for" or "by"; groups are apart from each other.
 fn names(text: &str) -> Vec<Vec<Name>> {
     let mut spaced = String::with_capacity(text.len());
     for letter in text.to_uppercase().chars() {
@@ -252,7 +259,7 @@ fn is_form(name: &[String]) -> bool {
 fn is_one_organisation(name: &[String]) -> bool {
     let Some(mut words) = compared_words(&name.join(" ")) else { return false };
     let has = |wanted: &[&str]| words.iter().any(|word| wanted.contains(&word.as_str()));
-    if has(PERSON_WORDS) {
+    if has(PERSON_WORDS) || is_of_estate(&words) {
         return false;
     }
     let begins_as_church = words.first().is_some_and(|first| CHURCH_FIRST_WORDS.contains(&first.as_str()));
@@ -261,13 +268,20 @@ fn is_one_organisation(name: &[String]) -> bool {
     has_word || (has_legal_form(&mut words) && !words.is_empty())
 }
 
+/// Whether a name has that of a person who died: `ESTATE OF`, but not `REAL ESTATE OF`.
+fn is_of_estate(words: &[String]) -> bool {
+    let is_estate = |pair: &[String]| matches!(pair, [estate, of] if ESTATE_WORDS.contains(&estate.as_str()) && of == "OF");
+    let is_real = |at: usize| at.checked_sub(1).and_then(|before| words.get(before)).is_some_and(|before| before == "REAL");
+    words.windows(2).enumerate().any(|(at, pair)| is_estate(pair) && !is_real(at))
+}
+
 /// Removes the legal forms of a name, and says whether one of them is of the country.
 fn has_legal_form(words: &mut Vec<String>) -> bool {
     company_forms::remove(words).iter().any(|form| LEGAL_FORMS.contains(&form.abbreviation()))
 }
 
 /// Whether names that are joined are those of organisations. The first one can be one word of the name of an organisation that is named after several:
-/// `BARNES & NOBLE COLLEGE`. Two such words can be a person next to a company: `SMITH, JOHN & ACME LLC`.
+/// `BARNES & NOBLE COLLEGE`, `HABITAT FOR HUMANITY INC`. Two such words can be a person next to a company: `SMITH, JOHN & ACME LLC`.
 fn are_organisations(group: &[Name]) -> bool {
     let is_of_next = |at: usize, name: &Name| at == 0 && name.len() == 1 && group.len() > 1;
     group.iter().enumerate().all(|(at, name)| is_one_organisation(name) || is_of_next(at, name))
@@ -300,24 +314,59 @@ pub fn shown_owner_kind(text: &str) -> String {
     if words.all(|word| OWNER_KIND_WORDS.contains(&word)) { kind } else { shown_name(text) }
 }
 
-/// The line of an address without the name of who receives the mail there: `C/O PAT EXAMPLE 12 MAIN ST` is `12 MAIN ST`.
+/// The line of an address without the names of who receives the mail there: `C/O PAT EXAMPLE 12 MAIN ST` is `12 MAIN ST`. An apartment or a box after such a name
+/// stays: `12 MAIN ST C/O PAT EXAMPLE APT 3` is `12 MAIN ST APT 3`.
 #[must_use]
 pub fn without_recipient(line: &str) -> String {
     let spaced = tight_slashes(line);
     let words: Vec<&str> = spaced.split_whitespace().collect();
-    let is_recipient = |at: usize| {
-        let upper = |at: usize| words.get(at).map(|word| word.to_uppercase()).unwrap_or_default();
-        let word = upper(at);
-        let is_care_of = letters(&word) == "CARE" && letters(&upper(at + 1)) == "OF";
-        RECIPIENT_MARKS.iter().any(|mark| word.starts_with(mark)) || word.starts_with('%') || is_care_of || letters(&word) == "ATTENTION"
+    let marks: Vec<usize> = (0..words.len()).filter(|at| is_recipient_mark(&words, *at)).collect();
+    let Some(first) = marks.first() else { return line.to_owned() };
+    let (before, _) = words.split_at(*first);
+    let mut street: Vec<&str> = if before.iter().any(|word| has_digit(word)) { before.to_vec() } else { Vec::new() };
+    for (number, from) in marks.iter().enumerate() {
+        // The words of one recipient: from its mark up to the next one.
+        let to = marks.get(number + 1).copied().unwrap_or(words.len());
+        let part = words.get(*from..to).unwrap_or_default();
+        let unit = (0..part.len()).find_map(|at| Some(at..unit_end(part, at)?));
+        if street.is_empty() {
+            let digit = part.iter().position(|word| has_digit(word));
+            let begin = digit.into_iter().chain(unit.map(|unit| unit.start)).min().unwrap_or(part.len());
+            street.extend(part.iter().skip(begin));
+        } else {
+            street.extend(unit.and_then(|unit| part.get(unit)).unwrap_or_default());
+        }
+    }
+    street.join(" ").trim_end_matches([',', ';', '-', ' ']).to_owned()
+}
+
+/// Whether the name of a recipient begins at a word of an address.
+fn is_recipient_mark(words: &[&str], at: usize) -> bool {
+    let upper = |at: usize| words.get(at).map(|word| word.to_uppercase()).unwrap_or_default();
+    let word = upper(at);
+    let is_care_of = letters(&word) == "CARE" && letters(&upper(at + 1)) == "OF";
+    RECIPIENT_MARKS.iter().any(|mark| word.starts_with(mark)) || word.starts_with('%') || is_care_of || letters(&word) == "ATTENTION"
+}
+
+/// Where an apartment or a box ends that begins at a word of an address: `APT 3`, `APT.3`, `#3`, `PO BOX 12`. `None` if none begins there.
+fn unit_end(words: &[&str], at: usize) -> Option<usize> {
+    let rest: Vec<String> = words.iter().skip(at).take(UNIT_WORDS_MAX + 1).map(|word| letters(&word.to_uppercase())).collect();
+    let is_number = |at: usize| {
+        let is_last_letter = at + 1 == words.len() && words.get(at).is_some_and(|word| letters(word).chars().count() == 1);
+        is_last_letter || words.get(at).is_some_and(|word| has_digit(word))
     };
-    let Some(at) = (0..words.len()).find(|at| is_recipient(*at)) else { return line.to_owned() };
-    let (before, after) = words.split_at(at);
-    let street = match before.iter().any(|word| has_digit(word)) {
-        true => before.join(" "),
-        false => after.iter().copied().skip_while(|word| !has_digit(word)).collect::<Vec<_>>().join(" "),
-    };
-    street.trim_end_matches([',', ';', '-', ' ']).to_owned()
+    let word = words.get(at)?;
+    let has_number = word.starts_with('#') && has_digit(word)
+        || UNIT_WORDS.iter().any(|mark| {
+            let number = rest.first().and_then(|first| first.strip_prefix(&mark.concat()));
+            number.is_some_and(|number| number.starts_with(|first: char| first.is_ascii_digit()))
+        });
+    if has_number {
+        return Some(at + 1);
+    }
+    let marks = UNIT_WORDS.iter().filter(|mark| rest.len() > mark.len() && mark.iter().zip(&rest).all(|(part, word)| part == word));
+    let mark_words = marks.map(|mark| mark.len()).chain((*word == "#").then_some(1));
+    mark_words.map(|count| at + count).find(|number| is_number(*number)).map(|number| number + 1)
 }
 
 fn has_digit(word: &str) -> bool {
@@ -332,7 +381,7 @@ mod tests {
     const FAMILY: [&str; 9] =
         ["SMITH", "O'Neil", "O\u{2019}BRIEN", "Smith-Jones", "DE LA CRUZ", "Pe\u{f1}a", "Nguy\u{1ec5}n", "Church", "kowalski"];
     /// Texts with the name of a person: `{G}` is the given name, and `{F}` that of the family.
-    const TEXTS: [&str; 44] = [
+    const TEXTS: [&str; 52] = [
         "{F} {G}",
         "{F}, {G}",
         "{G} {F}",
@@ -377,6 +426,14 @@ mod tests {
         "{F} {G} FAMILY TRUST",
         "{G} {F} REVOCABLE LIVING TRUST DATED 2019",
         "ESTATE OF {G} {F}",
+        "PNC BANK FOR {G} {F}",
+        "{G} {F} FOR PNC BANK",
+        "PNC BANK FOR {G} {F} FOR ACME LLC",
+        "MTAG SERVICES LLC BY {G} {F}",
+        "{F} {G} BY PNC BANK",
+        "PNC BANK OF THE ESTATE OF {G} {F}",
+        "ESTATE OF {G} {F} PNC BANK",
+        "PNC BANK ADMINISTRATOR EST OF {G} {F}",
     ];
 
     /// Proves that no part of the name of a person is shown, in whatever order, spelling and company it stands, and that what is masked stays as it is.
@@ -422,6 +479,10 @@ mod tests {
             "CHILDRENS HOSPITAL",
             "UNITED STATES OF AMERICA",
             "HABITAT FOR HUMANITY INC",
+            "INSTITUTE FOR CANCER CARE INC",
+            "PNC BANK TRUSTEE FOR MTAG SERVICES LLC",
+            "MTAG SERVICES LLC BY PNC BANK",
+            "REAL ESTATE OF OAKLAND LLC",
             "Jos\u{e9}'s Taqueria, Inc.",
         ] {
             assert_eq!(shown_name(name), name);
@@ -461,7 +522,8 @@ mod tests {
         assert_eq!(["corporation", "SMITH JOHN & JANE", "ACME LLC"].map(shown_owner_kind), ["CORPORATION", "S. J. J.", "ACME LLC"]);
     }
 
-    /// Proves that the name of who receives the mail is removed from an address, wherever it stands, and that other addresses stay as they are.
+    /// Proves that the names of who receives the mail are removed from an address, wherever they stand, that its street, box and apartment remain, and that
+    /// other addresses stay as they are.
     #[test]
     fn recipients_are_removed() {
         for line in ["3343 FORBES AVE", "12  CARE ST", "5 OF CARE WAY", "100 N CARTER ST 1/2", ""] {
@@ -476,8 +538,23 @@ mod tests {
             ("12 MAIN ST ATTN:JOHN SMITH", "12 MAIN ST"),
             ("CARE OF JOHN SMITH, 12 MAIN ST", "12 MAIN ST"),
             ("C/O JOHN SMITH", ""),
+            ("C/O JOHN SMITH PO BOX 12", "PO BOX 12"),
+            ("c/o John Smith, P.O. Box 12, Pittsburgh", "P.O. Box 12, Pittsburgh"),
+            ("C/O JOHN SMITH P O BOX 12", "P O BOX 12"),
+            ("ACME LLC C/O JOHN SMITH POBOX12", "POBOX12"),
+            ("C/O JOHN BOX 12 MAIN ST", "12 MAIN ST"),
+            ("C/O JOHN SMITH APT 3", "APT 3"),
+            ("12 MAIN ST C/O JOHN SMITH APT 3", "12 MAIN ST APT 3"),
+            ("12 MAIN ST, C/O JOHN SMITH, UNIT B", "12 MAIN ST, UNIT B"),
+            ("12 MAIN ST C/O JOHN SMITH #3", "12 MAIN ST #3"),
+            ("12 MAIN ST C/O JOHN SMITH # 3", "12 MAIN ST # 3"),
+            ("12 MAIN ST C/O JOHN SMITH APT.3-B", "12 MAIN ST APT.3-B"),
+            ("12 MAIN ST C/O STE SMITH", "12 MAIN ST"),
+            ("12 MAIN ST C/O JOHN SMITH APT 3 ATTN MARY SMITH", "12 MAIN ST APT 3"),
+            ("C/O JOHN SMITH 12 MAIN ST ATTN MARY SMITH", "12 MAIN ST"),
+            ("C/O JOHN SMITH ATTN MARY SMITH PO BOX 12", "PO BOX 12"),
         ] {
-            assert_eq!(without_recipient(line), expected);
+            assert_eq!(without_recipient(line), expected, "{line}");
         }
     }
 }

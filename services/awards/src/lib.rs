@@ -35,7 +35,8 @@ pub fn service() -> Registration {
             total obligation as last read, `amountDelta` its change, `actionAmount` what the action of this change adds. Changes that report an \
             action of more than 120 days before they were recorded have `backfill: true` and come only with `includeBackfill=true`. A cursor belongs to its filter. With another \
             filter it is refused with `filter-changed`; with `rebase=true` the answers first list what the new filter adds and removes. A page \
-            may be shorter than `limit`, or empty, while `hasMore` is true.",
+            may be shorter than `limit`, or empty, while `hasMore` is true. With `start=newest` a page ends at `cursor`, if it is given: the \
+            `older` of the page after it.",
         example: json!({ "start": "earliest", "naics": "54", "limit": 10 }),
         ..changes_since::definition()
     };

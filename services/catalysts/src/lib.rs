@@ -37,7 +37,8 @@ pub fn service() -> Registration {
         description: "A date that moved is one change with `dateBefore`, `dateAfter`, `windowBefore`, `windowAfter` and `slipDays` (null unless between two days). Keep \
             the `cursor` of each answer and send it with the next call: every matching change comes exactly once. A cursor belongs to its \
             filter. With another filter it is refused with `filter-changed`; with `rebase=true` the answers first list what the new filter \
-            adds and removes. A page may be shorter than `limit`, or empty, while `hasMore` is true.",
+            adds and removes. A page may be shorter than `limit`, or empty, while `hasMore` is true. With `start=newest` a page ends at \
+            `cursor`, if it is given: the `older` of the page after it.",
         when: "Use it to follow dates over several calls, without gaps.",
         price: Price::Tier(SAVED_ITEMS_MIN_TIER),
         example: json!({ "start": "earliest", "kind": "pdufa", "limit": 10 }),

@@ -9,7 +9,6 @@ use crate::operations::{addresses, check, contradiction, entity_watch, followed,
 use crate::record::Exclusion;
 use serde_json::json;
 
-pub(crate) use self::source::Change;
 use self::source::{ARTIFACT_PATH, ARTIFACT_ROUTE, ENTITY_WATCH_MICROS, SCAN_MICROS, award_url};
 pub use self::source::{DISCLAIMER, FEED, SOURCE, source_url};
 use operation::{Definition, RecordPage};

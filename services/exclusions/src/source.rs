@@ -28,9 +28,6 @@ pub(super) const SCAN_MICROS: u64 = 20_000;
 /// What every answer says.
 pub const DISCLAIMER: &str = "Dated public-record evidence, not a compliance determination. Check SAM.gov before acting.";
 
-/// A change of this service.
-pub(crate) type Change = feed::filter::Element<crate::record::Exclusion>;
-
 /// The page of an award.
 pub(super) fn award_url(id: &str) -> String {
     format!("https://www.usaspending.gov/award/{id}")

@@ -38,7 +38,8 @@ pub fn service() -> Registration {
         description: "Keep the `cursor` of each answer and send it with the next call: every matching filing comes exactly once, and again when \
             more is known about it (its items, an amendment). A cursor belongs to its filter. With another filter it is refused with \
             `filter-changed`; with `rebase=true` the answers first list what the new filter adds and removes. A page may be shorter than \
-            `limit`, or empty, while `hasMore` is true.",
+            `limit`, or empty, while `hasMore` is true. With `start=newest` a page ends at `cursor`, if it is given: the `older` of the page \
+            after it.",
         example: json!({ "start": "earliest", "form": "8-K", "limit": 10 }),
         ..Definition::read()
     };

@@ -91,6 +91,23 @@ async fn awards() {
     }
 }
 
+/// Proves that an award with more changes than are read at a time hides no other one with its number, and is found if it is the only one.
+#[tokio::test]
+async fn awards_with_many_changes() {
+    let of = |id: &str, piid: &str, cents: i64| Award { id: id.into(), piid: piid.into(), amount_cents: Some(cents), ..Award::default() };
+    let many = (1..=60).flat_map(|cents| [of("CONT_AWD_A", "0001X", cents), of("CONT_AWD_C", "0002X", cents)]);
+    let all: Vec<Award> = std::iter::once(of("CONT_AWD_B", "0001X", 1)).chain(many).collect();
+    let world = filled(&awards::TABLES, &all).await;
+    let ctx = world.context(START_MS + 130 * HOUR_MS);
+    for operation in operations("awards") {
+        let mut keyed = call(&ctx);
+        (keyed.caller.tier, keyed.caller.key_id) = (Tier::Free, "key_1".to_owned());
+        let problem = (operation.run)(keyed, json!({ "id": "0001x" })).await.unwrap_err();
+        assert!(problem.detail.contains("CONT_AWD_A, CONT_AWD_B"), "{}", problem.detail);
+        assert_eq!(value(&ctx, operation, json!({ "id": "0002x" })).await["id"], "CONT_AWD_C", "{}", operation.name);
+    }
+}
+
 /// Asks both operations of a service about its only record by each text, now and as of an earlier time, and about an unknown number.
 async fn check<R: Record>(service: &str, tables: &'static RecordTables, record: R, texts: &[&str], unknown: &str) {
     let id = record.id().to_owned();

@@ -65,15 +65,15 @@ impl<S: WatchableFeed> Reader<S> {
         S::FEED.ranked(self.context(), &self.at, walk, Some(&is_free)).await
     }
 
-    /// A page as [`Self::ranked`] gives it without `selects`, for answers that do not show its total: then only the places of the page are walked.
+    /// A page as [`Self::ranked`] gives it, for answers that do not show its total: the walk ends when the page is full.
     ///
     /// # Errors
     /// As [`Self::ranked`].
-    pub async fn ranked_page(&self, walk: Walk<'_>) -> Result<Ranked<RecordOf<S>>, Problem> {
+    pub async fn ranked_page(&self, walk: Walk<'_>, selects: Option<Selects<'_, RecordOf<S>>>) -> Result<Ranked<RecordOf<S>>, Problem> {
         if self.is_limited() && !self.is_current() {
-            return self.ranked(walk, None).await;
+            return self.ranked(walk, selects).await;
         }
-        S::FEED.ranked_page(self.context(), &self.at, walk).await
+        S::FEED.ranked_page(self.context(), &self.at, walk, selects).await
     }
 
     /// Rows of a ranked list for callers below the paid tier: always of the first page, in an order that follows from the redacted form alone, so that

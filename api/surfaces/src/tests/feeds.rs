@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use feed::page_request::PageRequest;
 use feed::testing::{HOUR_MS, SOURCE, START_MS, World};
 use feed::{Source, changes, stream};
 use operation::context::{Context, ServiceSettings, Settings};
@@ -45,7 +46,8 @@ impl Feed {
         let context = Context::new(Settings::new(services, tiers), clock, secrets, world.log.clone(), world.store.clone());
         let record = Definition { surface: Surface::Route, ..words("record", Method::Get, "/v1/records/{id}") };
         let record = Operation::define::<ById, Anything, _, _>(record, |_: Call, by: ById| async move { value(json!({"id": by.id})) });
-        let operations = vec![changes::operation::<Recall>(source, changes::example()), stream::operation::<Recall>(source), record];
+        let all = changes::operation::<Recall>(source, changes::example());
+        let operations = vec![all, stream::operation::<Recall>(source), record, filtered()];
         let service = Service {
             name: "fake",
             title: "Fakes & <more>",
@@ -66,6 +68,28 @@ impl Feed {
     async fn get(&self, path: &str) -> Read {
         self.ask(ask().path(path)).await
     }
+}
+
+/// A page of a feed under a filter.
+#[derive(Serialize, JsonSchema)]
+struct FilteredPage {
+    changes: Vec<u64>,
+    cursor: String,
+    older: Option<String>,
+}
+
+/// A feed under a filter, of which the page with the last changes has one before it.
+fn filtered() -> Operation {
+    let definition = Definition { list: "changes", ..words("filtered", Method::Get, "/v1/filtered") };
+    Operation::define::<PageRequest, FilteredPage, _, _>(definition, |call: Call, request: PageRequest| async move {
+        let older = request.cursor.is_none().then(|| "o1".to_owned());
+        if call.form == Form::Atom {
+            let body = Body::Events { from: "f1".to_owned(), older, items: Vec::new() };
+            return Ok(Answer { body, etag: String::new(), next_cursor: "c2".to_owned(), has_more: false, status: 200 });
+        }
+        let page = FilteredPage { changes: vec![2], cursor: "c2".to_owned(), older };
+        Answer::json(&page)
+    })
 }
 
 fn recall(id: &str, title: &str) -> Recall {
@@ -187,6 +211,26 @@ async fn documents_follow_each_other() {
     assert_eq!((empty.status.as_u16(), texts(&empty.body, "entry").len()), (200, 0));
     assert_eq!(texts(&empty.body, "updated"), ["1970-01-01T00:00:00Z"]);
     assert_eq!(texts(&empty.body, "id"), texts(&newest.body, "id")[..1], "all documents are of one feed");
+}
+
+/// Proves that the cursor of the page before the newest one is a header of lines and tables, which the OpenAPI document has, and a link of Atom documents,
+/// which does not wait; and that a page without one before it has neither.
+#[tokio::test]
+async fn pages_before_the_newest() {
+    let feed = Feed::new(&[], SOURCE, START_MS).await;
+    for accept in ["application/x-ndjson", "text/csv"] {
+        let of = async |query: &str| feed.ask(ask().path(&format!("/fake/v1/filtered?{query}")).header("accept", accept)).await;
+        let newest = of("start=newest").await;
+        assert_eq!((newest.header("older-cursor"), newest.header("next-cursor")), ("o1", "c2"), "{accept}");
+        assert_eq!(of("start=newest&cursor=o1").await.header("older-cursor"), "", "{accept}");
+    }
+    let newest = feed.get("/fake/v1/filtered.atom?limit=7&wait=1").await;
+    let previous = format!("{BASE}/v1/filtered.atom?limit=7&cursor=o1&start=newest");
+    assert_eq!(links(&newest.body, "previous"), [previous.as_str()]);
+    assert_eq!(links(&feed.get(&below(&previous)).await.body, "previous"), Vec::<String>::new());
+    let document = feed.get("/fake/openapi.json").await.json();
+    let is_documented = |path: &str| document["paths"][path]["get"]["responses"]["200"]["headers"]["Older-Cursor"].is_object();
+    assert_eq!([is_documented("/v1/filtered"), is_documented("/v1/changes")], [true, false]);
 }
 
 /// The arguments of an address in the order in which documents have them.

@@ -20,10 +20,6 @@ use operation::context::{Context, store_problem};
 use operation::metrics::{self, RoundTask};
 use operation::problem::Problem;
 
-/// The pause between two checks for new checkpoints. A tree is not signed more often.
-const LOOK_INTERVAL: Duration = Duration::from_secs(1);
-/// The shortest time between two requests to a witness about the same tree.
-const ASK_INTERVAL: Duration = Duration::from_secs(1);
 /// A witness is asked again about a checkpoint that it cosigned after this time, because the time of a cosignature shows how old the tree can be.
 const REFRESH_INTERVAL: Duration = Duration::from_secs(3_600);
 /// The longest pause after failed requests. The first pause is at most a second, and each next one twice as long.
@@ -74,7 +70,7 @@ async fn follow(ctx: &Context, witness: &Witness, tree: &dyn SignedTree, mut new
                 if !Witnessing::of(ctx).set_standing(&pair, |standing| *standing = Standing::default()).is_empty() {
                     tracing::info!(witness = witness.name(), service = tree.service(), "a witness cosigns again");
                 }
-                tokio::time::sleep(ASK_INTERVAL).await;
+                tokio::time::sleep(ctx.settings.rounds.witnesses).await;
                 // Continue when there is a new checkpoint, or when the cosignature must be renewed.
                 let _ = tokio::time::timeout(good_for, newest.changed()).await;
             }
@@ -108,7 +104,7 @@ async fn look(ctx: &Context, trees: &[(Arc<dyn SignedTree>, NewestSender)]) {
         }
         is_failing = failed.is_some();
         metrics::count_round(RoundTask::Witnesses);
-        tokio::time::sleep_until(began + LOOK_INTERVAL).await;
+        tokio::time::sleep_until(began + ctx.settings.rounds.witnesses).await;
     }
 }
 

@@ -64,7 +64,8 @@ pub(super) fn map(stream: &'static str, records: Records<'_>, today: Date, page:
             return Err((number, "permit_id is the name of the column: a header among the rows".to_owned()));
         }
         let pin = parse_pin(row.parcel_num.text()).ok();
-        unreadable += usize::from(pin.is_none() && row.parcel_num.is_filled());
+        // A word such as MULTIPLE names no parcel.
+        unreadable += usize::from(pin.is_none() && row.parcel_num.text().bytes().any(|byte| byte.is_ascii_digit()));
         let pins: Vec<Pin> = pin.into_iter().map(|pin| Pin { pin, is_padded: false }).collect();
         Ok(facts(&permit(stream, number, row, today), &pins, |fact| key_part(&fact.number)))
     })?;

@@ -89,8 +89,7 @@ impl filter::Filter for Filter {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Change;
-    use feed::filter::Filter as _;
+    use feed::filter::{Element, Filter as _};
     use feed::testing::filters::filter_of;
     use serde_json::json;
 
@@ -101,7 +100,7 @@ mod tests {
             "id": "sam:1", "kind": "exclusion", "name": "Acme Freight, LLC", "uei": "ABCDEF123456", "excludingAgency": "EPA",
             "nameKeys": keys_of("Acme Freight, LLC"),
         }});
-        let change: Change = serde_json::from_value(change).unwrap();
+        let change: Element<Exclusion> = serde_json::from_value(change).unwrap();
         for (filter, fits) in [
             (json!({}), true),
             (json!({"kind": "Exclusion", "uei": "abcdef123456", "agency": "epa", "name": "ACME FREIGHT INC"}), true),

@@ -125,7 +125,8 @@ async fn active_of_lists(
 ) -> Result<(Vec<Exclusion>, bool), Problem> {
     let (mut found, mut seen, mut is_cut) = (Vec::new(), HashSet::new(), false);
     for list in lists {
-        let page = reader.ranked_page(Walk { list: &list, part: whole_list(), filter: "", limit: MATCHES_MAX, after: None }).await?;
+        let walk = Walk { list: &list, part: whole_list(), filter: "", limit: MATCHES_MAX, after: None };
+        let page = reader.ranked_page(walk, None).await?;
         is_cut |= page.next.is_some();
         found.extend(page.items.into_iter().filter(|record| seen.insert(record.id.clone())));
     }

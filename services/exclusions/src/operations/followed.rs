@@ -65,8 +65,7 @@ impl WatchMessages for Exclusions {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Change;
-    use feed::filter::Filter as _;
+    use feed::filter::{Element, Filter as _};
 
     const UEI: &str = "ABCDEF123456";
 
@@ -78,7 +77,7 @@ mod tests {
     /// Proves that a watch selects the changes in which the hit of its entity begins, changes or ends, and neither rows of the list nor other entities.
     #[test]
     fn watches_select_hits() {
-        let change = |kind: &str, uei: &str, withdrawn: bool| -> Change {
+        let change = |kind: &str, uei: &str, withdrawn: bool| -> Element<Exclusion> {
             let record = json!({
                 "id": format!("{kind}:1"), "kind": kind, "name": "Acme LLC", "uei": uei, "withdrawn": withdrawn, "nameKeys": filter::keys_of("Acme LLC"),
             });

@@ -102,9 +102,9 @@ pub(super) async fn answer(call: Call, operation: &Operation, arguments: &Value)
         Body::Json(value) => value.to_string().into_bytes(),
         Body::Parts(parts) => parts.concat(),
         Body::Lines(lines) => lines.join(&b'\n'),
-        Body::Events { from, items } => {
+        Body::Events { from, older, items } => {
             let items = items.into_iter().map(|event| format!("\n{} {}", event.id, String::from_utf8_lossy(&event.data)));
-            std::iter::once(from).chain(items).collect::<String>().into_bytes()
+            std::iter::once(from).chain(older).chain(items).collect::<String>().into_bytes()
         }
         other => format!("{other:?}").into_bytes(),
     };

@@ -93,7 +93,7 @@ async fn page(
 ) -> Result<(Vec<Parcel>, Option<String>), Problem> {
     let list = delta_list(county, cycle, is_new);
     let part = Segment { buckets: 0..=0, ranks: 0..=0 };
-    let found = reader.ranked_page(Walk { list: &list, part, filter: "delta", limit, after }).await?;
+    let found = reader.ranked_page(Walk { list: &list, part, filter: "delta", limit, after }, None).await?;
     let begin = if is_new { NEW } else { RESOLVED };
     Ok((found.items, found.next.map(|next| format!("{begin}{next}"))))
 }

@@ -165,7 +165,8 @@ impl Read for Arguments {
         // Without hidden records only those of the page are read.
         let selects: Option<Selects<'_, Parcel>> = if may_be_hidden(reader) { Some(&is_shown) } else { None };
         let walk = Walk { list: &list, part: part.clone(), filter: NAME, limit, after: self.after.as_deref() };
-        let found = reader.ranked(walk, selects).await?;
+        // What matches is counted by decisions, so the walk need not.
+        let found = reader.ranked_page(walk, selects).await?;
         note_hidden(reader, "flags of any rule", &flag_list(county, None), part).await?;
         reader.note_empty_page(found.items.len(), found.next.as_deref());
         let rules = rule_counts(reader, county).await?;

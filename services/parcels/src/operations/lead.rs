@@ -127,5 +127,5 @@ pub(crate) async fn page(reader: &Reader<Parcels>, filter: &Filter, limit: usize
     let part = Segment { buckets: first..=last, ranks: from..=to };
     let bound = least.unwrap_or_default();
     // What matches is counted by decisions, so the walk need not.
-    reader.ranked_page(Walk { list: &list, part, filter: bound, limit, after }).await
+    reader.ranked_page(Walk { list: &list, part, filter: bound, limit, after }, None).await
 }

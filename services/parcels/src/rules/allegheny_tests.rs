@@ -90,17 +90,19 @@ fn counted<T: serde::de::DeserializeOwned + Default>(engine: &Engine, name: &str
     last.map(|(_, value)| serde_json::from_slice(value).unwrap()).unwrap_or_default()
 }
 
+/// Another valid sale of the parcel 90.
+fn again(date: &str, price: i64) -> FactOf {
+    let mut fact = sale(90, price, "VALID SALE");
+    fact.key = format!("{} {date}", fact.key);
+    if let Some(ParcelsFact::Sale(data)) = &mut fact.data {
+        (data.sale, data.date) = (format!("{} {date}", data.sale), date.to_owned());
+    }
+    fact
+}
+
 /// Proves that a sale at the same price within 365 days of another one does not count, in any order of the facts; one at another price, or later, does.
 #[test]
 fn repeated_sales_do_not_count() {
-    let again = |date: &str, price: i64| {
-        let mut fact = sale(90, price, "VALID SALE");
-        fact.key = format!("{} {date}", fact.key);
-        if let Some(ParcelsFact::Sale(data)) = &mut fact.data {
-            (data.sale, data.date) = (format!("{} {date}", data.sale), date.to_owned());
-        }
-        fact
-    };
     for (date, price, day) in
         [("2026-03-01", 160_000, "2025-03-01"), ("2026-03-02", 160_000, "2026-03-02"), ("2025-06-01", 170_000, "2025-06-01")]
     {
@@ -108,6 +110,25 @@ fn repeated_sales_do_not_count() {
             let found = parcel(&engine(facts.concat()), 90);
             assert_eq!(found.basis.sale_date, day, "{date} {price}");
             assert_eq!(found.reasons.iter().any(|reason| reason.contains("same price")), day == "2025-03-01", "{:?}", found.reasons);
+        }
+    }
+}
+
+/// Proves that a sale is compared with the last one at its price that counts, not with one that is a repeat itself, in any order of the facts.
+#[test]
+fn a_repeat_makes_no_later_sale_a_repeat() {
+    for (dates, day, repeats) in [
+        (vec!["2026-01-01", "2026-08-01"], "2026-08-01", vec!["2026-01-01"]),
+        (vec!["2025-09-01", "2026-02-28"], "2025-03-01", vec!["2025-09-01", "2026-02-28"]),
+        (vec!["2025-12-01", "2026-03-02", "2026-12-01"], "2026-03-02", vec!["2025-12-01", "2026-12-01"]),
+    ] {
+        let more: Vec<FactOf> = dates.iter().map(|date| again(date, 160_000)).collect();
+        let backwards: Vec<FactOf> = more.iter().rev().cloned().collect();
+        for facts in [[ward(PEERS, 2026), more.clone()], [more, ward(PEERS, 2026)], [backwards, ward(PEERS, 2026)]] {
+            let found = parcel(&engine(facts.concat()), 90);
+            let reasons: Vec<&str> = found.reasons.iter().filter(|reason| reason.contains("same price")).map(String::as_str).collect();
+            assert_eq!((found.basis.sale_date.as_str(), reasons.len()), (day, repeats.len()), "{dates:?}: {reasons:?}");
+            assert!(repeats.iter().all(|date| reasons.iter().any(|reason| reason.contains(*date))), "{dates:?}: {reasons:?}");
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What is known of one parcel from all its facts, and its record. The facts about a parcel are kept together, so their order does not matter.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::county::County;
 use crate::record::{Appeal, Basis, INSUFFICIENT, Parcel, ParcelYear, STAGES, YEARS_MAX, id};
@@ -21,7 +21,7 @@ const SALES_MAX: usize = 5;
 const PRICE_MIN: i64 = 10_000;
 /// Sales count if they are at most so many years older than the year of assessment, or younger.
 const SALE_YEARS: i64 = 3;
-/// A sale at the price of one that is at most so many days earlier is the same sale again.
+/// A sale at the price of one that counts at most so many days earlier is the same sale again.
 const REPEAT_DAYS: i64 = 365;
 /// Why it does not count.
 const REPEAT: &str = "the parcel was sold at the same price within 365 days before";
@@ -287,22 +287,30 @@ impl Roll {
 
     /// The newest sale that counts for a year of assessment, and its price.
     fn own_sale(&self, year: i64) -> Option<(&Sale, i64)> {
-        let counted = self.sales.iter().filter_map(|(number, sale)| Some((number, sale, sale.counted(year)?)));
-        let counted = counted.filter(|(number, sale, _)| !self.is_repeat(number, sale));
+        let repeats = self.repeats();
+        let counted = self.sales.iter().filter(|(number, _)| !repeats.contains(number.as_str()));
+        let counted = counted.filter_map(|(number, sale)| Some((number, sale, sale.counted(year)?)));
         counted.max_by_key(|(number, sale, _)| (&sale.date, *number)).map(|(_, sale, price)| (sale, price))
     }
 
-    /// Whether a sale of Allegheny County has the price of one that counts at most 365 days earlier: the publisher of the other county marks such sales, and this
-    /// one does not. Of two on one day the one with the lower number counts.
-    fn is_repeat(&self, number: &str, sale: &Sale) -> bool {
-        let day = |sale: &Sale| sale.date.parse::<Date>().ok();
-        let is_soon_after =
-            |other: &Sale| day(other).zip(day(sale)).is_some_and(|(first, then)| then <= first.saturating_add(REPEAT_DAYS.days()));
-        self.details.is_some()
-            && self.sales.iter().any(|(known, other)| {
-                let is_earlier = (other.date.as_str(), known.as_str()) < (sale.date.as_str(), number);
-                is_earlier && other.dropped.is_empty() && other.price == sale.price && is_soon_after(other)
-            })
+    /// The numbers of the sales of Allegheny County that have the price of one that counts at most 365 days earlier: the publisher of the other county marks such
+    /// sales, and this one does not. A sale that does not count makes no later one a repeat. Of two on one day the one with the lower number counts.
+    fn repeats(&self) -> BTreeSet<&str> {
+        let (mut last_counted, mut repeats) = (BTreeMap::<Option<i64>, Date>::new(), BTreeSet::new());
+        let candidates = self.sales.iter().filter(|(_, sale)| self.details.is_some() && sale.dropped.is_empty());
+        let mut candidates: Vec<(&str, &str, Option<i64>)> =
+            candidates.map(|(number, sale)| (sale.date.as_str(), number.as_str(), sale.price)).collect();
+        candidates.sort_unstable();
+        for (date, number, price) in candidates {
+            let Ok(day) = date.parse::<Date>() else { continue };
+            let is_soon_after = |first: &Date| day <= first.saturating_add(REPEAT_DAYS.days());
+            if last_counted.get(&price).is_some_and(is_soon_after) {
+                repeats.insert(number);
+            } else {
+                last_counted.insert(price, day);
+            }
+        }
+        repeats
     }
 
     /// The class and the ratio of a year; `None` without an assessment, a level or a sale that counts.
@@ -460,7 +468,8 @@ impl Roll {
         }
         let left_out = self.sales.values().filter(|sale| !sale.dropped.is_empty());
         parcel.reasons.extend(left_out.map(|sale| format!("the sale of {} does not count: {}", sale.date, sale.dropped)));
-        let repeats = self.sales.iter().filter(|(number, sale)| sale.dropped.is_empty() && self.is_repeat(number, sale));
+        let repeats = self.repeats();
+        let repeats = self.sales.iter().filter(|(number, _)| repeats.contains(number.as_str()));
         parcel.reasons.extend(repeats.map(|(_, sale)| format!("the sale of {} does not count: {REPEAT}", sale.date)));
     }
 }

@@ -81,6 +81,10 @@ impl Read for Arguments {
     async fn answer(self, _filter: Filter, reader: &mut Reader<Phrases>) -> Result<Rising, Problem> {
         let question = self.question();
         let completeness = reader.completeness().await?;
+        // The same number whatever is asked, as of any time, and whether a hidden phrase rises or not: it must not tell when one does.
+        let hidden = reader.at.view.suppressed_keys();
+        let note = format!("phrases that are hidden on request and left out, also while they do not rise: {hidden}");
+        reader.note((hidden > 0).then_some(note));
         let Some(ledger) = Ledger::of(reader.context(), &reader.at, question.window_hours).await? else {
             reader.note(NOTHING_READ.to_owned());
             let window = Window { from: String::new(), to: String::new(), hours: question.window_hours };
@@ -91,8 +95,6 @@ impl Read for Arguments {
         }
         let survey = survey(reader.context(), &reader.at, &ledger, question).await?;
         survey.notes.iter().for_each(|note| reader.note(note.clone()));
-        let hidden = survey.hidden(&reader.at);
-        reader.note((hidden > 0).then(|| format!("phrases that are hidden on request and left out: {hidden}")));
         let limit = reader.limit();
         let phrases = survey.shown(&reader.at, &ledger, question, limit).await?;
         if phrases.is_empty() {

@@ -93,11 +93,6 @@ impl Survey {
         let shown = self.phrases.iter().filter(|found| !is_hidden(&*at.view, &found.measured.phrase)).take(limit);
         try_join_all(shown.map(|found| found.shown(at, ledger, question))).await
     }
-
-    /// How many of the phrases operators suppressed.
-    pub(crate) fn hidden(&self, at: &Position) -> usize {
-        self.phrases.iter().filter(|found| is_hidden(&*at.view, &found.measured.phrase)).count()
-    }
 }
 
 /// Returns the phrases that rise at a position.
@@ -181,20 +176,24 @@ async fn counts(ctx: &Context, at: &Position, ledger: &Shared, window_hours: i64
 #[cfg(test)]
 mod tests {
     use bytes::Bytes;
-    use feed::testing::World;
+    use feed::testing::{World, value};
     use fold::records::Rules;
+    use reads::read::operation;
     use schemas::key;
     use schemas::suppression::{PHRASE, SuppressionRow};
     use schemas::tables::Write;
     use schemas::views::accounts::{SUPPRESSIONS, VIEW as ACCOUNTS};
+    use serde_json::json;
     use velocity::calendar::{DAY_HOURS, HOUR_MS};
     use velocity::hours::{DayRow, Hour};
     use velocity::mentions::Mentions;
     use velocity::rows::{BOARD_KEY, Board, CLOCK_KEY, Clock, DocRow, day_key, doc_key, gram_key, record_id};
+    use view_store::feed::FeedTail;
     use view_store::{Checkpoint, View, ViewStore};
 
     use super::*;
     use crate::operations::addresses::ids_of;
+    use crate::operations::rising;
     use crate::record::TABLES;
     use crate::rules::PhrasesRules;
 
@@ -231,6 +230,9 @@ mod tests {
         writes.push(row(&gram_key("agent mesh"), &Mentions::of(mentions)));
         writes.push(row(CLOCK_KEY, &Clock { newest: NEWEST, ..Clock::default() }));
         writes.push(row(BOARD_KEY, &Board { hour: NEWEST, phrases: vec!["agent mesh".to_owned()] }));
+        let mut tail = FeedTail::empty();
+        (1..=5).for_each(|seq| tail.push(Seq(seq), HOUR_MS, None).unwrap());
+        writes.extend(tail.take_writes(TABLES.feed));
         view.commit(writes, &checkpoint(5)).await.unwrap();
         view
     }
@@ -252,13 +254,7 @@ mod tests {
         for _ in 0..2 {
             assert_eq!(titles(&view, 5).await, ["Agent mesh of Ann Oak", "Agent mesh 4", "Agent mesh 3"]);
         }
-        let hidden = Write::put(
-            &SUPPRESSIONS,
-            key![PHRASE.name, PHRASE.normalize("Ann Oak").unwrap()],
-            Bytes::from(serde_json::to_vec(&SuppressionRow::default()).unwrap()),
-        );
-        let accounts = world.store.live(&ACCOUNTS).await.unwrap();
-        accounts.commit(vec![hidden], &checkpoint(1)).await.unwrap();
+        hide(&world, &["Ann Oak"]).await;
         let without = ctx.store.live(TABLES.view).await.unwrap();
         assert_eq!(titles(&without, 5).await, ["Agent mesh 4", "Agent mesh 3", "Agent mesh 2"]);
         let removed = row(&doc_key("4"), &DocRow { hour: NEWEST - 1, removed: true, ..DocRow::default() });
@@ -267,9 +263,42 @@ mod tests {
         assert_eq!(titles(&view, 6).await, ["Agent mesh of Ann Oak", "Agent mesh 3", "Agent mesh 2"]);
     }
 
-    /// Proves that a phrase that operators hide is in no survey, which says how many are hidden, and that its record is not found by its words.
+    /// Hides phrases on request.
+    async fn hide(world: &World, phrases: &[&str]) {
+        let row = Bytes::from(serde_json::to_vec(&SuppressionRow::default()).unwrap());
+        let hidden =
+            phrases.iter().map(|phrase| Write::put(&SUPPRESSIONS, key![PHRASE.name, PHRASE.normalize(phrase).unwrap()], row.clone()));
+        world.store.live(&ACCOUNTS).await.unwrap().commit(hidden.collect(), &checkpoint(1)).await.unwrap();
+    }
+
+    /// Proves that answers say how many phrases are hidden, the same whatever they are asked for: a phrase that rises in one window, or by one multiple, counts as
+    /// one that rises in none.
     #[tokio::test]
-    async fn hidden_phrases_are_counted_and_not_found() {
+    async fn the_number_of_hidden_phrases_does_not_tell_when_they_rise() {
+        let world = World::new().await;
+        with_stories(&world).await;
+        let ctx = world.context((NEWEST + 1) * HOUR_MS);
+        let rising = async |arguments: serde_json::Value| {
+            let found = value(&ctx, &operation::<rising::Arguments>(), arguments).await;
+            (found["count"].as_u64().unwrap(), found["note"].as_str().unwrap_or_default().to_owned())
+        };
+        let (count, note) = rising(json!({})).await;
+        assert!(count == 1 && !note.contains("hidden"), "{count} {note}");
+        hide(&world, &["agent mesh", "quiet words"]).await;
+        for arguments in
+            [json!({}), json!({ "min_multiple": 20 }), json!({ "window_hours": 72 }), json!({ "window_hours": 6, "min_multiple": 1.5 })]
+        {
+            let (count, note) = rising(arguments.clone()).await;
+            assert!(
+                count == 0 && note.contains("hidden on request and left out, also while they do not rise: 2"),
+                "{arguments}: {count} {note}"
+            );
+        }
+    }
+
+    /// Proves that a phrase that operators hide is in no survey, and that its record is not found by its words.
+    #[tokio::test]
+    async fn hidden_phrases_are_not_found() {
         let world = World::new().await;
         let (view, ctx) = (with_stories(&world).await, world.context((NEWEST + 1) * HOUR_MS));
         let now = ctx.clock.now();
@@ -277,20 +306,18 @@ mod tests {
         let shown = async |at: &Position| {
             let ledger = Ledger::of(&ctx, at, WINDOW_DEFAULT).await.unwrap().unwrap();
             let survey = survey(&ctx, at, &ledger, Question::default()).await.unwrap();
-            (survey.shown(at, &ledger, Question::default(), 10).await.unwrap().len(), survey.hidden(at))
+            survey.shown(at, &ledger, Question::default(), 10).await.unwrap().len()
         };
         let at = position(&view);
-        assert_eq!(shown(&at).await, (1, 0));
+        assert_eq!(shown(&at).await, 1);
         for text in ["agent mesh", "Agent Mesh", "agent-mesh", " AGENT  MESH "] {
             assert_eq!(ids_of(&at, text), [text.trim().to_lowercase(), record_id("agent mesh")], "{text:?}");
         }
         assert_eq!(ids_of(&at, "00FF00FF00FF00FF")[0], "00ff00ff00ff00ff");
         assert_eq!(ids_of(&at, "--"), ["--"], "no phrase");
-        let key = key![PHRASE.name, PHRASE.normalize("agent mesh").unwrap()];
-        let hidden = Write::put(&SUPPRESSIONS, key, Bytes::from(serde_json::to_vec(&SuppressionRow::default()).unwrap()));
-        world.store.live(&ACCOUNTS).await.unwrap().commit(vec![hidden], &checkpoint(1)).await.unwrap();
+        hide(&world, &["agent mesh"]).await;
         let at = position(&ctx.store.live(TABLES.view).await.unwrap());
-        assert_eq!((shown(&at).await, ids_of(&at, "Agent-Mesh")), ((0, 1), vec!["agent-mesh".to_owned()]));
+        assert_eq!((shown(&at).await, ids_of(&at, "Agent-Mesh")), (0, vec!["agent-mesh".to_owned()]));
         assert_eq!(ids_of(&at, "agent net"), ["agent net".to_owned(), record_id("agent net")]);
     }
 

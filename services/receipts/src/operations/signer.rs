@@ -29,8 +29,6 @@ use transparency::prover::{CheckpointSigner, Prover};
 
 /// The name of the tree over receipts in the memory.
 pub const TREE: &str = "receipts";
-/// The pause between two comparisons while signing is refused.
-const COMPARE_INTERVAL: Duration = Duration::from_secs(2);
 /// How long a comparison waits until the view has applied what is in the log.
 const CAUGHT_UP_WITHIN: Duration = Duration::from_secs(10);
 /// How long a comparison may take as a whole.
@@ -99,7 +97,7 @@ impl Signer {
             self.compare_if_needed().await;
             metrics::count_round(RoundTask::Signer);
             tokio::select! {
-                () = tokio::time::sleep(COMPARE_INTERVAL) => {}
+                () = tokio::time::sleep(self.ctx.settings.rounds.signer) => {}
                 () = self.wake.notified() => {}
             }
         }
