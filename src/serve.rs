@@ -97,7 +97,7 @@ fn operator_addresses(config: &Config) -> (SocketAddr, Option<SocketAddr>) {
 /// Serves until a signal arrives, then stops in order. `upstreams` are polled by their schedules.
 ///
 /// # Errors
-/// A schedule or the control socket cannot be used, the server fails, or the log or the store cannot be closed.
+/// Signals cannot be received, a schedule or the control socket cannot be used, the server fails, or the log or the store cannot be closed.
 pub(crate) async fn run(
     engine: Arc<Engine>,
     Listeners { readers: server, operators }: Listeners,
@@ -105,6 +105,8 @@ pub(crate) async fn run(
     role: Role,
     demo: Option<DemoTask>,
 ) -> Result<(), Box<dyn StdError>> {
+    // Before anything runs that a signal must stop in order.
+    let stop = signals()?;
     let mut tasks = JoinSet::new();
     let control = control::Listener::bind(&engine.config)?;
     let projecting = if role.includes(Role::Project) { engine.start_projector() } else { tokio::spawn(async {}) };
@@ -134,7 +136,7 @@ pub(crate) async fn run(
     tracing::info!(address = %server.address(), operators = %operators.address(), "listening");
     // Until the process has stopped, so that a stop that takes long can be watched.
     let operators = tokio::spawn(operators.run_for_operators(Arc::clone(&engine.context), Arc::clone(&readiness)));
-    let served = server.run(Arc::clone(&engine.context), services, readiness, signal()).await;
+    let served = server.run(Arc::clone(&engine.context), services, readiness, stop).await;
     tracing::info!("stopping");
     schedule.stop().await;
     let closed = engine.close(tasks, projecting).await;
@@ -274,16 +276,16 @@ async fn measure_lag(engine: Arc<Engine>) {
     }
 }
 
-/// Waits for SIGTERM or SIGINT.
-async fn signal() {
+/// Receives SIGTERM and SIGINT from now on; the future ends with the first one.
+fn signals() -> std::io::Result<impl Future<Output = ()>> {
     use tokio::signal::unix::{SignalKind, signal};
-    let (Ok(mut term), Ok(mut int)) = (signal(SignalKind::terminate()), signal(SignalKind::interrupt())) else {
-        return std::future::pending().await;
-    };
-    tokio::select! {
-        _ = term.recv() => {}
-        _ = int.recv() => {}
-    }
+    let (mut term, mut int) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    Ok(async move {
+        tokio::select! {
+            _ = term.recv() => {}
+            _ = int.recv() => {}
+        }
+    })
 }
 
 /// Runs one command in this process, which has the data directory to itself.

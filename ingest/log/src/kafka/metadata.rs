@@ -16,6 +16,8 @@ use crate::Error;
 
 /// How long a partition may be without a leader before that is an error.
 const LEADER_MAX: Duration = Duration::from_secs(5);
+/// The same for a log that is being opened: brokers with much to do take this long to become the leaders of many new topics.
+const NEW_LEADER_MAX: Duration = Duration::from_secs(60);
 /// How long all brokers may be unreachable before that is an error.
 const DISCONNECTED_MAX: Duration = Duration::from_secs(3);
 /// The pause before a request is repeated.
@@ -53,7 +55,7 @@ impl MetadataClient {
     pub(super) async fn end(self: &Arc<Self>, index: usize) -> Result<LogOffset, Error> {
         self.ask(move |metadata| {
             let Some(state) = metadata.shared.partitions.get(index) else { return Ok(LogOffset(0)) };
-            let (_, end) = metadata.repeat(&unknown_end(state), |client| {
+            let (_, end) = metadata.repeat(&unknown_end(state), LEADER_MAX, |client| {
                 let asked = client.fetch_watermarks(&state.name, state.partition_i32(), ANSWER_MAX);
                 asked.map_err(|error| (error, Some(state.name.to_string())))
             })?;
@@ -64,7 +66,17 @@ impl MetadataClient {
 
     /// Asks the brokers for the current ends of all partitions, with one request to each broker. Returns them in the order of the partitions.
     pub(super) async fn ends(self: &Arc<Self>) -> Result<Vec<LogOffset>, Error> {
-        self.ask(|metadata| {
+        self.ends_within(LEADER_MAX).await
+    }
+
+    /// Waits until every partition has a leader that answers, for topics that were just created.
+    pub(super) async fn wait_for_leaders(self: &Arc<Self>) -> Result<(), Error> {
+        self.ends_within(NEW_LEADER_MAX).await.map(drop)
+    }
+
+    /// Does what [`ends`](Self::ends) does; a partition may be without a leader for the given time.
+    async fn ends_within(self: &Arc<Self>, leader_max: Duration) -> Result<Vec<LogOffset>, Error> {
+        self.ask(move |metadata| {
             let shared = &metadata.shared;
             let what = "the ends of the partitions are not known";
             let mut all = TopicPartitionList::with_capacity(shared.partitions.len());
@@ -72,7 +84,7 @@ impl MetadataClient {
                 let added = all.add_partition_offset(&state.name, state.partition_i32(), Offset::End);
                 added.map_err(|error| failed(&shared.options, what, Some(error)))?;
             }
-            let ends = metadata.repeat(what, |client| {
+            let ends = metadata.repeat(what, leader_max, |client| {
                 // The request for the offset of a time answers the time "latest" with the end. It overwrites the list.
                 let ends = client.offsets_for_times(all.clone(), ANSWER_MAX).map_err(|error| (error, None))?;
                 ends.elements().iter().try_for_each(|end| end.error().map_err(|error| (error, Some(end.topic().to_owned()))))?;
@@ -92,10 +104,12 @@ impl MetadataClient {
         LogOffset::try_from(end).map_err(|error| failed(&self.shared.options, &format!("{}: {error}", unknown_end(state)), None))
     }
 
-    /// Repeats a request while it fails with an error that passes by itself soon. The request returns the topic of an error, if it is known.
+    /// Repeats a request while it fails with an error that passes by itself soon; `leader_max` limits how long a leader may be missing. The request
+    /// returns the topic of an error, if it is known.
     fn repeat<T>(
         &self,
         what: &str,
+        leader_max: Duration,
         request: impl Fn(&BaseConsumer<ConnectionState>) -> Result<T, (KafkaError, Option<String>)>,
     ) -> Result<T, Error> {
         let begun = Instant::now();
@@ -105,7 +119,7 @@ impl MetadataClient {
                 Ok(answer) => return Ok(answer),
                 Err(failure) => failure,
             };
-            if is_leaderless(&error) && begun.elapsed() < LEADER_MAX {
+            if is_leaderless(&error) && begun.elapsed() < leader_max {
                 std::thread::sleep(PAUSE);
                 // A new topic, or one whose broker has just returned, gets a leader soon. This client follows no partition and would keep
                 // its old metadata, so it must be asked to refresh it.

@@ -64,6 +64,7 @@ impl KafkaLog {
         let shared = Arc::new(Shared { options, partitions, closed: watch::Sender::new(false) });
         let publisher = Publisher::new(&shared)?;
         let metadata = MetadataClient::new(&shared)?;
+        metadata.wait_for_leaders().await?;
         let tail = Tail::start(&shared, &metadata)?;
         let fetchers = Fetchers::new(&shared);
         Ok(Arc::new(Self { shared, publisher, metadata, tail, fetchers }))

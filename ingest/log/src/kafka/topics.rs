@@ -1,7 +1,7 @@
 //! Creates missing topics and checks the settings of existing ones.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rdkafka::admin::{AdminClient, AdminOptions, NewTopic, ResourceSpecifier, TopicReplication};
 use rdkafka::metadata::MetadataTopic;
@@ -11,6 +11,8 @@ use super::settings::{ConnectionState, Options, failed};
 use crate::Error;
 
 const ANSWER_MAX: Duration = Duration::from_secs(15);
+/// How long a topic that was just created may be unknown to the asked broker.
+const KNOWN_MAX: Duration = Duration::from_secs(60);
 /// Why a topic has no compaction and no retention limit.
 const KEPT: &str = "records must never be deleted";
 
@@ -62,9 +64,8 @@ pub(super) async fn make(options: &Options) -> Result<(), Error> {
 async fn check_partitions(options: &Options, admin: &Arc<AdminClient<ConnectionState>>, names: &[String]) -> Result<Vec<usize>, Error> {
     let mut copies_max = Vec::with_capacity(names.len());
     for (topic, name) in options.topics.iter().zip(names) {
-        // A topic that was just created may be unknown to the asked broker for a moment.
-        let mut copies = Vec::new();
-        for _ in 0..50 {
+        let begun = Instant::now();
+        let copies = loop {
             let (admin, requested) = (Arc::clone(admin), name.clone());
             let looked_up = move || {
                 let metadata = admin.inner().fetch_metadata(Some(&requested), ANSWER_MAX)?;
@@ -72,15 +73,15 @@ async fn check_partitions(options: &Options, admin: &Arc<AdminClient<ConnectionS
                 let partitions = topic.map(MetadataTopic::partitions).unwrap_or_default();
                 Ok(partitions.iter().map(|partition| partition.replicas().len()).collect::<Vec<usize>>())
             };
-            copies = tokio::task::spawn_blocking(looked_up)
+            let copies = tokio::task::spawn_blocking(looked_up)
                 .await
                 .map_err(|_| failed(options, "looking up topics was interrupted", None))?
                 .map_err(|error| failed(options, &format!("topic {name} cannot be looked up"), Some(error)))?;
-            if !copies.is_empty() {
-                break;
+            if !copies.is_empty() || begun.elapsed() >= KNOWN_MAX {
+                break copies;
             }
             tokio::time::sleep(Duration::from_millis(100)).await;
-        }
+        };
         if copies.len() != topic.partitions as usize {
             let what = format!(
                 "topic {name} has {} partitions, not {}: another program or version created it; choose another [kafka] topic_prefix, or copy it by `highwater export`",
