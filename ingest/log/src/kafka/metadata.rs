@@ -14,16 +14,50 @@ use super::settings::{ConnectionState, failed};
 use super::{ANSWER_MAX, PartitionState, READY_MAX, RECONNECT_PAUSE, Shared};
 use crate::Error;
 
-/// How long a partition may be without a leader before that is an error.
-const LEADER_MAX: Duration = Duration::from_secs(5);
-/// The same for a log that is being opened: brokers with much to do take this long to become the leaders of many new topics.
-const NEW_LEADER_MAX: Duration = Duration::from_secs(60);
-/// How long all brokers may be unreachable before that is an error.
-const DISCONNECTED_MAX: Duration = Duration::from_secs(3);
+/// How long the client may take to refresh what it knows of a topic, before a request is repeated.
+const REFRESH_MAX: Duration = Duration::from_secs(5);
+/// For requests of an open log, whose callers wait.
+const OPENED: Patience = Patience { leaderless: Duration::from_secs(5), disconnected: Duration::from_secs(3) };
+/// For a log that is being opened, as long as Kafka's own clients wait: brokers with much to do take long to become the leaders of many new topics, and to
+/// answer. A broker has answered before.
+const OPENING: Patience = Patience { leaderless: Duration::from_secs(60), disconnected: Duration::from_secs(60) };
 /// The pause before a request is repeated.
 const PAUSE: Duration = Duration::from_millis(50);
 /// How many metadata requests run at once; others wait. Each blocks a thread until it is answered, also when its caller was cancelled.
 const REQUESTS_MAX: usize = 16;
+
+/// How long a request is repeated while it fails with an error that passes by itself soon.
+#[derive(Clone, Copy, Debug)]
+struct Patience {
+    /// A partition has no leader.
+    leaderless: Duration,
+    /// No broker is connected, or none answers in time.
+    disconnected: Duration,
+}
+
+impl Patience {
+    /// What to do about an error, this long after the first request.
+    fn judge(self, error: &KafkaError, elapsed: Duration) -> Next {
+        if is_leaderless(error) && elapsed < self.leaderless {
+            Next::Refresh
+        } else if is_disconnected(error) && elapsed < self.disconnected {
+            Next::Repeat
+        } else {
+            Next::Fail
+        }
+    }
+}
+
+/// What follows a request that failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Next {
+    /// The request is repeated with newer metadata.
+    Refresh,
+    /// The request is repeated.
+    Repeat,
+    /// The caller gets the error.
+    Fail,
+}
 
 /// A client for metadata requests. It is separate from the consumer that reads new records: a broker answers the requests of one connection
 /// in order, so metadata requests would wait behind fetches.
@@ -55,7 +89,7 @@ impl MetadataClient {
     pub(super) async fn end(self: &Arc<Self>, index: usize) -> Result<LogOffset, Error> {
         self.ask(move |metadata| {
             let Some(state) = metadata.shared.partitions.get(index) else { return Ok(LogOffset(0)) };
-            let (_, end) = metadata.repeat(&unknown_end(state), LEADER_MAX, |client| {
+            let (_, end) = metadata.repeat(&unknown_end(state), OPENED, |client| {
                 let asked = client.fetch_watermarks(&state.name, state.partition_i32(), ANSWER_MAX);
                 asked.map_err(|error| (error, Some(state.name.to_string())))
             })?;
@@ -66,16 +100,16 @@ impl MetadataClient {
 
     /// Asks the brokers for the current ends of all partitions, with one request to each broker. Returns them in the order of the partitions.
     pub(super) async fn ends(self: &Arc<Self>) -> Result<Vec<LogOffset>, Error> {
-        self.ends_within(LEADER_MAX).await
+        self.ends_with(OPENED).await
     }
 
     /// Waits until every partition has a leader that answers, for topics that were just created.
     pub(super) async fn wait_for_leaders(self: &Arc<Self>) -> Result<(), Error> {
-        self.ends_within(NEW_LEADER_MAX).await.map(drop)
+        self.ends_with(OPENING).await.map(drop)
     }
 
-    /// Does what [`ends`](Self::ends) does; a partition may be without a leader for the given time.
-    async fn ends_within(self: &Arc<Self>, leader_max: Duration) -> Result<Vec<LogOffset>, Error> {
+    /// Does what [`ends`](Self::ends) does, with this patience.
+    async fn ends_with(self: &Arc<Self>, patience: Patience) -> Result<Vec<LogOffset>, Error> {
         self.ask(move |metadata| {
             let shared = &metadata.shared;
             let what = "the ends of the partitions are not known";
@@ -84,7 +118,7 @@ impl MetadataClient {
                 let added = all.add_partition_offset(&state.name, state.partition_i32(), Offset::End);
                 added.map_err(|error| failed(&shared.options, what, Some(error)))?;
             }
-            let ends = metadata.repeat(what, leader_max, |client| {
+            let ends = metadata.repeat(what, patience, |client| {
                 // The request for the offset of a time answers the time "latest" with the end. It overwrites the list.
                 let ends = client.offsets_for_times(all.clone(), ANSWER_MAX).map_err(|error| (error, None))?;
                 ends.elements().iter().try_for_each(|end| end.error().map_err(|error| (error, Some(end.topic().to_owned()))))?;
@@ -104,12 +138,11 @@ impl MetadataClient {
         LogOffset::try_from(end).map_err(|error| failed(&self.shared.options, &format!("{}: {error}", unknown_end(state)), None))
     }
 
-    /// Repeats a request while it fails with an error that passes by itself soon; `leader_max` limits how long a leader may be missing. The request
-    /// returns the topic of an error, if it is known.
+    /// Repeats a request while it fails with an error that passes by itself soon. The request returns the topic of an error, if it is known.
     fn repeat<T>(
         &self,
         what: &str,
-        leader_max: Duration,
+        patience: Patience,
         request: impl Fn(&BaseConsumer<ConnectionState>) -> Result<T, (KafkaError, Option<String>)>,
     ) -> Result<T, Error> {
         let begun = Instant::now();
@@ -119,16 +152,16 @@ impl MetadataClient {
                 Ok(answer) => return Ok(answer),
                 Err(failure) => failure,
             };
-            if is_leaderless(&error) && begun.elapsed() < leader_max {
-                std::thread::sleep(PAUSE);
-                // A new topic, or one whose broker has just returned, gets a leader soon. This client follows no partition and would keep
-                // its old metadata, so it must be asked to refresh it.
-                let _ = client.fetch_metadata(topic.as_deref(), LEADER_MAX);
-            } else if is_disconnected(&error) && begun.elapsed() < DISCONNECTED_MAX {
+            match patience.judge(&error, begun.elapsed()) {
+                Next::Refresh => {
+                    std::thread::sleep(PAUSE);
+                    // A new topic, or one whose broker has just returned, gets a leader soon. This client follows no partition and would keep
+                    // its old metadata, so it must be asked to refresh it.
+                    let _ = client.fetch_metadata(topic.as_deref(), REFRESH_MAX);
+                }
                 // There is no other traffic on this connection, so only a request finds out that the broker is reachable again.
-                std::thread::sleep(PAUSE);
-            } else {
-                return Err(failed(&self.shared.options, what, Some(error)));
+                Next::Repeat => std::thread::sleep(PAUSE),
+                Next::Fail => return Err(failed(&self.shared.options, what, Some(error))),
             }
         }
     }
@@ -173,8 +206,33 @@ fn is_leaderless(error: &KafkaError) -> bool {
     error.rdkafka_error_code().is_some_and(|code| [without_leader, just_elected, just_created].iter().any(|codes| codes.contains(&code)))
 }
 
-/// Whether no broker is connected now.
+/// Whether no broker is connected now, or none answered in time.
 fn is_disconnected(error: &KafkaError) -> bool {
-    use RDKafkaErrorCode::{AllBrokersDown, BrokerTransportFailure, DestroyBroker};
-    matches!(error.rdkafka_error_code(), Some(AllBrokersDown | BrokerTransportFailure | DestroyBroker))
+    use RDKafkaErrorCode::{AllBrokersDown, BrokerTransportFailure, DestroyBroker, OperationTimedOut, RequestTimedOut};
+    let code = error.rdkafka_error_code();
+    matches!(code, Some(AllBrokersDown | BrokerTransportFailure | DestroyBroker | OperationTimedOut | RequestTimedOut))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that a log that is being opened waits for slow brokers longer than the callers of an open one do, and that it waits for nothing else.
+    #[test]
+    fn opening_waits_for_slow_brokers() {
+        use RDKafkaErrorCode as Code;
+        let cases = [
+            (Code::NotLeaderForPartition, [Next::Refresh, Next::Fail], [Next::Refresh, Next::Refresh]),
+            (Code::UnknownTopicOrPartition, [Next::Refresh, Next::Fail], [Next::Refresh, Next::Refresh]),
+            (Code::BrokerTransportFailure, [Next::Repeat, Next::Fail], [Next::Repeat, Next::Repeat]),
+            (Code::OperationTimedOut, [Next::Repeat, Next::Fail], [Next::Repeat, Next::Repeat]),
+            (Code::TopicAuthorizationFailed, [Next::Fail; 2], [Next::Fail; 2]),
+        ];
+        let [soon, later] = [1, 30].map(Duration::from_secs);
+        for (code, opened, opening) in cases {
+            let error = KafkaError::MetadataFetch(code);
+            assert_eq!([soon, later].map(|elapsed| OPENED.judge(&error, elapsed)), opened, "{code:?} of an open log");
+            assert_eq!([soon, later].map(|elapsed| OPENING.judge(&error, elapsed)), opening, "{code:?} of a log that is being opened");
+        }
+    }
 }

@@ -10,7 +10,8 @@ use rdkafka::types::RDKafkaErrorCode;
 use super::settings::{ConnectionState, Options, failed};
 use crate::Error;
 
-const ANSWER_MAX: Duration = Duration::from_secs(15);
+/// How long brokers may take to create topics or to answer, as long as Kafka's own clients wait: the topics of all services are created at once.
+const ANSWER_MAX: Duration = Duration::from_secs(60);
 /// How long a topic that was just created may be unknown to the asked broker.
 const KNOWN_MAX: Duration = Duration::from_secs(60);
 /// Why a topic has no compaction and no retention limit.
