@@ -17,8 +17,9 @@ use crate::Error;
 
 /// How long to wait for the first answer.
 const CONNECT_MAX: Duration = Duration::from_secs(12);
-/// How long one attempt waits.
-const TRY_MAX: Duration = Duration::from_secs(1);
+/// How long the first attempt waits, and the longest one. Each waits as long as all before it, so that a slow broker is heard as well.
+const TRY_MIN: Duration = Duration::from_secs(1);
+const TRY_MAX: Duration = Duration::from_secs(5);
 
 /// How long reports of the client are collected between attempts.
 const REPORT_POLL: Duration = Duration::from_millis(100);
@@ -64,7 +65,7 @@ pub(super) async fn wait_for_broker(options: &Options) -> Result<(), Error> {
 fn first_answer(client: &BaseConsumer<Reason>, name: Option<&str>) -> Result<(), KafkaError> {
     let begun = Instant::now();
     loop {
-        let answered = client.fetch_metadata(name, TRY_MAX);
+        let answered = client.fetch_metadata(name, begun.elapsed().clamp(TRY_MIN, TRY_MAX));
         // The client delivers one report per poll. A client that is refused at once reports without end, so the time is limited.
         let until = Instant::now() + REPORT_POLL;
         while client.poll(until.saturating_duration_since(Instant::now())).is_some() && Instant::now() < until {}
