@@ -4,12 +4,12 @@ use std::collections::HashMap;
 use std::error::Error as StdError;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{LockResult, PoisonError, RwLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use ::scylla::client::execution_profile::ExecutionProfile;
 use ::scylla::client::session::Session;
 use ::scylla::client::session_builder::SessionBuilder;
-use ::scylla::errors::{DbError, ExecutionError, PrepareError, RequestAttemptError, WriteType};
+use ::scylla::errors::{DbError, ExecutionError, PrepareError, RequestAttemptError, SchemaAgreementError, WriteType};
 use ::scylla::response::query_result::{QueryResult, QueryRowsResult};
 use ::scylla::response::{PagingState, PagingStateResponse};
 use ::scylla::serialize::SerializationError;
@@ -27,8 +27,11 @@ use crate::store::Error;
 const REQUEST_MAX: Duration = Duration::from_secs(8);
 /// The timeout of creating or dropping a table.
 const SCHEMA_MAX: Duration = Duration::from_secs(30);
+/// How long creating or dropping a table is repeated if the database does not finish it in time, and the pause between attempts.
+const DEFINE_MAX: Duration = Duration::from_secs(60);
+const DEFINE_PAUSE: Duration = Duration::from_secs(1);
 /// How often a statement that the server refuses is prepared, and the pause between attempts.
-const PREPARE_TRIES: u32 = 10;
+const PREPARE_TRIES: u32 = 30;
 const PREPARE_PAUSE: Duration = Duration::from_millis(100);
 /// The timeout of establishing a connection.
 const CONNECT_MAX: Duration = Duration::from_secs(3);
@@ -240,12 +243,22 @@ impl Cql {
         Ok(matches!(row.and_then(|row| row.columns.into_iter().next()), Some(Some(CqlValue::Boolean(true)))))
     }
 
-    /// Creates, changes or drops a table or the keyspace.
+    /// Creates, changes or drops a table or the keyspace, with a statement that may be repeated.
     pub(super) async fn define(&self, cql: &str) -> Result<(), Failure> {
         let mut statement = Statement::new(cql);
         statement.set_request_timeout(Some(SCHEMA_MAX));
         statement.set_is_idempotent(true);
-        self.open()?.query_unpaged(statement, &[]).await.map(|_| ()).map_err(|error| self.failed(error))
+        let begun = Instant::now();
+        loop {
+            match self.open()?.query_unpaged(statement.clone(), &[]).await {
+                Ok(_) => return Ok(()),
+                Err(error) if is_late(&error) && begun.elapsed() < DEFINE_MAX => {
+                    tracing::info!(error = schemas::reason::reason(&error), "the database did not change a table in time, will retry");
+                }
+                Err(error) => return Err(self.failed(error)),
+            }
+            tokio::time::sleep(DEFINE_PAUSE).await;
+        }
     }
 
     /// Reads how the keyspace is replicated, which decides at which nodes rows are read. The driver does it when it connects, and then every minute.
@@ -274,6 +287,18 @@ impl Cql {
             Some(DbError::WriteTimeout { write_type: WriteType::Cas, .. }) => Failure::Unknown(error),
             _ => Failure::Other(error),
         }
+    }
+}
+
+/// Whether the database, or its nodes among themselves, did not finish a request in time.
+fn is_late(error: &ExecutionError) -> bool {
+    use DbError::{IsBootstrapping, Overloaded, ReadTimeout, WriteTimeout};
+    match error {
+        ExecutionError::RequestTimeout(_) | ExecutionError::SchemaAgreementError(SchemaAgreementError::Timeout(_)) => true,
+        ExecutionError::LastAttemptError(RequestAttemptError::DbError(kind, _)) => {
+            matches!(kind, IsBootstrapping | Overloaded | ReadTimeout { .. } | WriteTimeout { .. })
+        }
+        _ => false,
     }
 }
 
@@ -331,5 +356,21 @@ pub(super) fn int_of(value: Option<CqlValue>) -> Option<i64> {
     match value {
         Some(CqlValue::BigInt(int)) => Some(int),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that creating a table is repeated if the database was too slow, and not if it refuses the statement.
+    #[test]
+    fn slow_databases_are_not_refusals() {
+        let answered = |kind: DbError| ExecutionError::LastAttemptError(RequestAttemptError::DbError(kind, String::new()));
+        assert!(is_late(&ExecutionError::RequestTimeout(SCHEMA_MAX)));
+        assert!(is_late(&answered(DbError::Overloaded)));
+        for refusal in [DbError::Invalid, DbError::SyntaxError, DbError::ConfigError, DbError::Unauthorized] {
+            assert!(!is_late(&answered(refusal.clone())), "{refusal}");
+        }
     }
 }
