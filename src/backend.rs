@@ -33,8 +33,8 @@ struct Unreachable {
     source: Box<dyn StdError + Send + Sync>,
 }
 
-/// How long connecting to a CQL store is retried at most.
-const STORE_RETRY_TIME_MAX: Duration = Duration::from_secs(8);
+/// How long connecting to a CQL store is retried at most. A database that is too slow for one attempt, which takes ten seconds then, gets another one.
+const STORE_RETRY_TIME_MAX: Duration = Duration::from_secs(15);
 /// The pause before each retry.
 const STORE_RETRY_PAUSE: Duration = Duration::from_secs(1);
 
