@@ -12,8 +12,8 @@ use crate::process::{NOWHERE, Server, binary, copy_dir, highwater, wait_for, wit
 /// The time at which the history ends: before the tests that continue it, on the same day.
 const END: &str = "2026-11-20T11:00:00Z";
 
-/// The longest time until the history is complete: several times what it takes next to three other tests, and less than a test may take.
-const HISTORY_TIMEOUT: Duration = Duration::from_secs(540);
+/// The longest time until the history is complete: several times what it takes next to two other tests, and less than the test below may take.
+const HISTORY_TIMEOUT: Duration = Duration::from_secs(840);
 
 /// The arguments of a demo that continues the history. Each day reads every recall again, so there are fewer than in a demo by default.
 pub(crate) const STILL: &[&str] = &["demo", "--still", "--records", "900"];
