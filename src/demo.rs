@@ -109,7 +109,7 @@ pub(crate) struct Simulate {
 /// Runs `highwater simulate`.
 ///
 /// # Errors
-/// A fault is unknown, or the address is not available.
+/// A fault is unknown, the address is not available, or signals cannot be received.
 pub(crate) async fn simulate(arguments: Simulate) -> Result<(), Box<dyn StdError>> {
     let mut options =
         Options { seed: arguments.seed, records: arguments.records, change_rate: arguments.change_rate, ..Options::default() };
@@ -136,13 +136,15 @@ pub(crate) async fn simulate(arguments: Simulate) -> Result<(), Box<dyn StdError
         let _ = stopping.await;
     };
     let (bound, serving) = Simulator::new(options).bind(arguments.listen, shutdown).await?;
+    // Before the address is printed: who reads it may stop this process at once.
+    let stopped = serve::signals()?;
     {
         use std::io::Write;
         writeln!(std::io::stdout(), "http://{bound}")?;
         std::io::stdout().flush()?;
     }
     let serving = tokio::spawn(serving);
-    tokio::signal::ctrl_c().await?;
+    stopped.await;
     let _ = stop.send(());
     serving.await?;
     Ok(())

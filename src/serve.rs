@@ -277,7 +277,10 @@ async fn measure_lag(engine: Arc<Engine>) {
 }
 
 /// Receives SIGTERM and SIGINT from now on; the future ends with the first one.
-fn signals() -> std::io::Result<impl Future<Output = ()>> {
+///
+/// # Errors
+/// The system refuses.
+pub(crate) fn signals() -> std::io::Result<impl Future<Output = ()>> {
     use tokio::signal::unix::{SignalKind, signal};
     let (mut term, mut int) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     Ok(async move {

@@ -71,6 +71,11 @@ impl Child {
         self.process.stdin.take().unwrap()
     }
 
+    /// Returns what the child has printed on standard output so far.
+    pub(crate) fn stdout(&self) -> String {
+        String::from_utf8_lossy(&self.outputs[0].lock().unwrap()).into_owned()
+    }
+
     /// Returns what the child has printed on standard error so far.
     pub(crate) fn stderr(&self) -> String {
         String::from_utf8_lossy(&self.outputs[1].lock().unwrap()).into_owned()

@@ -2,10 +2,12 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::process::Command;
 use std::sync::{Arc, Mutex};
 
 use serde_json::Value;
 
+use crate::child::Child;
 use crate::demo_history;
 pub(crate) use crate::process::NOWHERE;
 use crate::process::{Server, highwater, run, stderr_of_failure, stdout, wait_for, with_services};
@@ -295,4 +297,17 @@ fn unknown_names_are_refused() {
         assert!(error.contains(&format!("did you mean \"{nearest}\"?")), "{arguments:?}: {error}");
     }
     assert!(!data.exists(), "a refused command created the data directory");
+}
+
+/// Proves that a simulator stops in order when it gets SIGTERM or SIGINT, also at once after it has printed its address.
+#[test]
+fn a_simulator_stops_in_order() {
+    let dir = tempfile::tempdir().unwrap();
+    for signal in ["TERM", "INT"] {
+        let mut simulator = Child::start(highwater(&dir.path().join("data"), NOWHERE, &["simulate", "--listen", "127.0.0.1:0"]));
+        wait_for("the address", || simulator.stdout().ends_with('\n').then_some(()));
+        let sent = Command::new("kill").args([&format!("-{signal}"), &simulator.id().to_string()]).status().unwrap();
+        assert!(sent.success());
+        assert_eq!(simulator.wait().code(), Some(0), "SIG{signal}");
+    }
 }
