@@ -252,7 +252,15 @@ mod tests {
         {
             let (contact_points, keyspace) = (vec![address.clone()], keyspace.clone());
             let store = ScyllaStore::open(Options { contact_points, keyspace, clock_offset_ms, ..Options::default() }).await.unwrap();
-            let skew_ms = skew_ms(Clock::System, &*store).await.unwrap();
+            // A node asks again if a database that is busy with other work does not answer in time.
+            let compared = async {
+                loop {
+                    if let Ok(skew_ms) = skew_ms(Clock::System, &*store).await {
+                        return skew_ms;
+                    }
+                }
+            };
+            let skew_ms = tokio::time::timeout(Duration::from_secs(300), compared).await.unwrap();
             assert!((skew_ms + clock_offset_ms).abs() < 1_000, "{skew_ms}");
             let problem = clock_problem(skew_ms);
             assert!(problem.contains(expected) && problem.is_empty() == expected.is_empty(), "{problem}");
