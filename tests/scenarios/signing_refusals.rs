@@ -31,7 +31,7 @@ async fn api_node_shows_signing_refusals() {
         |holder: &str, is_signer| Participant { holder: holder.to_owned(), decider_lease: decider_lease("receipts"), is_signer };
     let (signer, reader) = (participant("signer", true), participant("reader", false));
     for lease in [signer.decider_lease.as_str(), "trees/seal"] {
-        assert!(api.engine.store.coordination().lease(lease, "signer", DEFAULT_LEASE_LENGTH + Duration::from_secs(60)).await.unwrap());
+        assert!(api.engine.store.coordination().lease(lease, "signer", DEFAULT_LEASE_LENGTH + Duration::from_secs(3_600)).await.unwrap());
     }
     let exchanged = async || {
         signer.exchange(&signing.context).await.unwrap();
