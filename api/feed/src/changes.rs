@@ -80,8 +80,8 @@ pub fn operation<R: ChangeRecord + JsonSchema + 'static>(source: Source, example
         description: "Poll with the cursor of the last answer to receive every change exactly once. `hasMore` says whether more changes are available \
                     now. `from` and `to` are the range of `seq` that a page covers; consecutive ranges join without gaps, so you can prove that nothing was \
                     skipped (internal changes that readers do not see have a `seq`, too, and are left out). Cursors survive restarts, rebuilds and upgrades. \
-                    A page may be shorter than `limit` while `hasMore` is true. With `start=newest` a page ends at `cursor`, if it is given. As NDJSON, with one change per line, the next cursor is in the header \
-                    `Next-Cursor`.",
+                    A page may be shorter than `limit` while `hasMore` is true. With `start=newest` a page ends at `cursor`, if it is given: the `older` of \
+                    the page after it. As NDJSON, with one change per line, the next cursor is in the header `Next-Cursor`, and `older` in `Older-Cursor`.",
         price: source.price_of_records(),
         list: "changes",
         errors: &[ErrorCode::CursorInvalid, ErrorCode::FilterChanged, ErrorCode::AsOfInvalid],
@@ -124,7 +124,11 @@ pub(crate) async fn answer((source, compared): (Source, &[&str]), call: Call, re
         None if request.is_newest(&call) => newest(&Feeds::of(ctx).reader(&source, Arc::clone(&at.view)), at.seq, limit).await?,
         None => start(ctx, &source, request.start.as_deref(), &at).await?,
     };
-    let after = sample(&call, &source, &at, after, &mut notes).await?;
+    let hidden_to = sample(&call, &source, &at, Seq(0), &mut notes).await?;
+    let after = after.max(hidden_to);
+    // A page with the last changes leads to those before it that the caller may see. No read tells whether any of them is shown.
+    let has_older = (end.is_some() || (request.cursor.is_none() && request.is_newest(&call))) && after > hidden_to;
+    let older = has_older.then(|| cursor::encode(&ctx.secrets, source.service, after, ""));
     let deadline = request.deadline();
     let redaction = source.redaction_for(&call);
     let (reader, page, redacted) = loop {
@@ -176,6 +180,7 @@ pub(crate) async fn answer((source, compared): (Source, &[&str]), call: Call, re
     // What a redaction shows depends on the day, and what is hidden of the versions before on the time.
     inputs.extend(shown.as_ref().map(|_| window.as_str()));
     inputs.push(&without_before);
+    inputs.extend(older.as_deref());
     let etag = etag(&*at.view, &inputs);
     let next_cursor = cursor::encode(&ctx.secrets, source.service, page.to, "");
     let body = if matches_etag(call.if_none_match.as_deref(), &etag) {
@@ -187,11 +192,11 @@ pub(crate) async fn answer((source, compared): (Source, &[&str]), call: Call, re
         };
         metrics::count_published(source.service, lines.len());
         if call.form == Form::Lines {
-            Body::Lines(lines.into_iter().map(|(_, line)| line).collect())
+            Body::Lines { items: lines.into_iter().map(|(_, line)| line).collect(), older }
         } else {
             let event = |(seq, data)| Event { id: cursor::encode(&ctx.secrets, source.service, seq, ""), data };
             let from = cursor::encode(&ctx.secrets, source.service, after, "");
-            Body::Events { from, older: None, items: lines.into_iter().map(event).collect() }
+            Body::Events { from, older, items: lines.into_iter().map(event).collect() }
         }
     } else {
         metrics::count_published(source.service, shown.as_ref().map_or(page.shown, Vec::len));
@@ -199,6 +204,7 @@ pub(crate) async fn answer((source, compared): (Source, &[&str]), call: Call, re
         let completeness = Feeds::of(ctx).completeness(&source, at.view.as_ref(), page.to.min(at.last), at.last).await?;
         let info = PageInfo {
             cursor: next_cursor.clone(),
+            older,
             has_more,
             from: page.from,
             to: page.to,

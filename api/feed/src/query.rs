@@ -46,8 +46,6 @@ const ROUNDS_MAX: usize = 5;
 const BLOCKS_AT_ONCE: usize = 64;
 /// Separates the parts of a cursor's filter while a rebase is in progress. This character does not occur in JSON.
 const REBASE: char = '\u{1}';
-/// The field of a page with the last changes (`start=newest`) that holds the cursor at which the page before it ends; absent if there is none.
-pub const OLDER: &str = "older";
 /// Version of the rendering, part of the ETag. Increase it when the same positions are rendered differently.
 const RENDERING: &str = "3";
 
@@ -423,6 +421,7 @@ impl Feed {
         let items: Vec<T> = page.items.into_iter().map(show).collect();
         let info = PageInfo {
             cursor: cursor.clone(),
+            older,
             has_more: page.has_more,
             from: page.from,
             to: page.to,
@@ -433,7 +432,6 @@ impl Feed {
         let mut body = to_value(&info)?;
         if let Some(fields) = body.as_object_mut() {
             fields.insert(self.list.to_owned(), to_value(&items)?);
-            fields.extend(older.map(|older| (OLDER.to_owned(), older.into())));
         }
         Ok(Answer { body: Body::Json(body), etag, next_cursor: cursor, has_more: page.has_more, status: 200 })
     }

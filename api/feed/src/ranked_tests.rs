@@ -362,9 +362,9 @@ async fn follow(call: &Call, source: Source) -> Vec<Value> {
                 shown.extend(page["changes"].as_array().unwrap().clone());
                 page["hasMore"] == false
             }
-            Body::Lines(lines) if lines.is_empty() => true,
-            Body::Lines(lines) => {
-                shown.extend(lines.iter().map(|line| parse(line)));
+            Body::Lines { items, .. } if items.is_empty() => true,
+            Body::Lines { items, .. } => {
+                shown.extend(items.iter().map(|line| parse(line)));
                 false
             }
             Body::Events { items, .. } if items.is_empty() => true,

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use super::testing::SOURCE;
 use super::testing::{Chance, HOUR_MS, START_MS, World, call as anonymous, fill, record_by_chance};
-use super::{changes, cursor, days, position};
+use super::{Source, changes, cursor, days, position};
 
 /// A call with a paid key, whose pages have full length.
 fn call(ctx: &Arc<Context>) -> Call {
@@ -76,7 +76,7 @@ async fn pages_join() {
             let answer = (operation.run)(Call { form: Form::Lines, ..call(&ctx) }, arguments.clone()).await.unwrap();
             let page = value(&ctx, &operation, arguments).await;
             assert_eq!(page["cursor"], answer.next_cursor);
-            let Body::Lines(page_lines) = answer.body else { panic!() };
+            let Body::Lines { items: page_lines, .. } = answer.body else { panic!() };
             lines.extend(page_lines.iter().map(|line| serde_json::from_slice::<Value>(line).unwrap()));
             assert_eq!(page["from"], to + 1);
             to = page["to"].as_u64().unwrap();
@@ -150,9 +150,16 @@ async fn newest_changes_and_changes_by_day() {
         let page = value(&ctx, &operation, arguments).await;
         assert_eq!((&page["from"], &page["to"], &page["hasMore"]), (&json!(from), &json!(to), &json!(has_more)));
         assert_eq!(page["changes"].as_array().unwrap().len(), shown);
-        let before = cursor::encode(&ctx.secrets, "recalls", Seq(from - 1), "");
-        arguments = json!({ "start": "newest", "limit": 120, "cursor": before });
+        let before = (from > 1).then(|| cursor::encode(&ctx.secrets, "recalls", Seq(from - 1), ""));
+        assert_eq!(page["older"].as_str(), before.as_deref());
+        let lines = (operation.run)(Call { form: Form::Lines, ..call(&ctx) }, arguments.clone()).await.unwrap();
+        assert!(matches!(&lines.body, Body::Lines { items, older } if items.len() == shown && *older == before), "{:?}", lines.body);
+        if let Some(before) = before {
+            arguments["cursor"] = json!(before);
+        }
     }
+    let forwards = value(&ctx, &operation, json!({ "cursor": arguments["cursor"] })).await;
+    assert!(forwards.get("older").is_none(), "{forwards}");
     arguments["wait"] = json!(1);
     assert_eq!(ask(&ctx, &operation, arguments).await.unwrap_err().parameter, "start");
 
@@ -164,6 +171,34 @@ async fn newest_changes_and_changes_by_day() {
     };
     assert_eq!(counts(None, 5).await, ["2026-10-31 0", "2026-11-01 144", "2026-11-02 144", "2026-11-03 12", "2026-11-04 0"]);
     assert_eq!(counts(Some("2026-11-02T00:10:00Z"), 2).await, ["2026-11-01 144", "2026-11-02 2"]);
+}
+
+/// Proves that a caller without a key is led backwards to the first change of the free window, and not beyond it.
+#[tokio::test]
+async fn newest_changes_lead_back_to_the_free_window() {
+    let mut world = World::new().await;
+    fill(&mut world, &mut Chance(4), 300, 300).await;
+    let ctx = world.context(START_MS + 8 * DAY_MS);
+    let operation = changes::operation::<Recall>(Source { sample_days: Some(7), ..SOURCE }, changes::example());
+    let page = async |arguments: Value| -> Value {
+        match (operation.run)(anonymous(&ctx), arguments).await.unwrap().body {
+            Body::Parts(parts) => serde_json::from_slice(&parts.concat()).unwrap(),
+            body => panic!("{body:?}"),
+        }
+    };
+    let first = page(json!({ "start": "earliest" })).await["from"].as_u64().unwrap();
+    assert!(first > 1);
+    let (mut arguments, mut end) = (json!({ "start": "newest" }), 300_u64);
+    loop {
+        let page = page(arguments.clone()).await;
+        assert_eq!(page["to"], end);
+        end = page["from"].as_u64().unwrap() - 1;
+        match page["older"].as_str() {
+            Some(older) => arguments["cursor"] = json!(older),
+            None => break,
+        }
+    }
+    assert_eq!(end + 1, first);
 }
 
 /// Proves that completeness is the earliest day of all upstreams, at the position of the page.

@@ -203,13 +203,18 @@ pub enum Body {
     Json(Value),
     /// JSON text in pieces that are sent one after another without joining or parsing them (spliced pages).
     Parts(Vec<Bytes>),
-    /// Lines of NDJSON, without line ends.
-    Lines(Vec<Bytes>),
+    /// Items of a list as NDJSON.
+    Lines {
+        /// The lines, without line ends.
+        items: Vec<Bytes>,
+        /// Of a page with the last changes of a feed: the cursor at which the page before it ends; `None` if there is none.
+        older: Option<String>,
+    },
     /// Items of a feed, each with its position.
     Events {
         /// The cursor before the first item: reading after it gives the items again.
         from: String,
-        /// Of a page with the last changes under a filter: the cursor at which the page before it ends; `None` if there is none.
+        /// Of a page with the last changes: the cursor at which the page before it ends; `None` if there is none.
         older: Option<String>,
         /// The items, each with the cursor after it.
         items: Vec<Event>,

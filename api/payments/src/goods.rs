@@ -42,7 +42,7 @@ pub(crate) fn sellable(operation: &str, body: Body) -> Result<(String, String), 
         Body::Effect(effect) => (String::new(), effect),
         Body::Json(value) => (value.to_string(), String::new()),
         Body::Parts(parts) => (String::from_utf8(parts.concat()).unwrap_or_default(), String::new()),
-        Body::Lines(_) | Body::Events { .. } | Body::NotModified | Body::File(_) | Body::Stream(_) => (String::new(), String::new()),
+        Body::Lines { .. } | Body::Events { .. } | Body::NotModified | Body::File(_) | Body::Stream(_) => (String::new(), String::new()),
     };
     if (answer.is_empty() && effect.is_empty()) || answer.len() > ANSWER_BYTES_MAX {
         tracing::error!(operation, bytes = answer.len(), "a handler returned an answer that cannot be sold");

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use feed::filter::Filter;
 use feed::page::PageInfo;
 use feed::page_request::FilteredPageRequest;
-use feed::query::{OLDER, Query};
+use feed::query::Query;
 use feed::watchable::WatchableFeed;
 use operation::problem::Problem;
 use operation::{Answer, Call, Definition, Operation};
@@ -110,13 +110,7 @@ impl<S: WatchableFeed> JsonSchema for Page<S> {
         let items = generator.subschema_for::<S::Shown>();
         let mut schema = PageInfo::json_schema(generator);
         let changes = json_schema!({ "type": "array", "items": items, "description": "The changes, oldest first." });
-        let older = json_schema!({
-            "type": "string",
-            "description": "Of a page with the last changes (`start=newest`): send it as `cursor`, again with `start=newest`, to get the changes before \
-                them. Absent if there are none.",
-        });
         properties_of(&mut schema).insert(list.to_owned(), changes.to_value());
-        properties_of(&mut schema).insert(OLDER.to_owned(), older.to_value());
         if let Some(Value::Array(required)) = schema.get_mut("required") {
             required.insert(0, list.into());
         }

@@ -419,7 +419,7 @@ fn value(answer: Answer) -> Result<Value, Problem> {
             tracing::error!(%error, "a spliced page is not valid JSON");
             Problem::new(ErrorCode::Internal, "the answer could not be encoded")
         }),
-        Body::Lines(_) | Body::Events { .. } | Body::NotModified | Body::Effect(_) | Body::File(_) | Body::Stream(_) => {
+        Body::Lines { .. } | Body::Events { .. } | Body::NotModified | Body::Effect(_) | Body::File(_) | Body::Stream(_) => {
             tracing::error!("a handler returned an answer that MCP does not support");
             Err(Problem::new(ErrorCode::Internal, "the answer could not be encoded"))
         }

@@ -4,7 +4,7 @@
 use bytes::{Bytes, BytesMut};
 use documents::plain_text::plain_text;
 use documents::wire::{ATOM, NDJSON};
-use feed::query::OLDER;
+use feed::page::OLDER;
 use futures_util::stream;
 use http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN, ACCESS_CONTROL_EXPOSE_HEADERS,
@@ -172,10 +172,13 @@ pub(crate) fn answer(answer: Answer, rendering: &Rendering<'_>) -> Response {
         }
         Body::Json(value) => with_content_type(full_body(value.to_string().into()), "application/json"),
         Body::Parts(parts) => with_content_type(pieces(parts), "application/json"),
-        Body::Lines(items) => match &rendering.table {
-            Some(table) => file_of(table, tables::items_of_lines(&items), rendering.base_url),
-            None => lines(items),
-        },
+        Body::Lines { items, older } => {
+            older_cursor = older.unwrap_or_default();
+            match &rendering.table {
+                Some(table) => file_of(table, tables::items_of_lines(&items), rendering.base_url),
+                None => lines(items),
+            }
+        }
         Body::Effect(_) => empty(StatusCode::NO_CONTENT),
         Body::File(file) => files::response(file, &etag, &rendering.part).unwrap_or_else(|refusal| problem(rendering.base_url, &refusal)),
         Body::Stream(body) => files::streamed(&body, (rendering.part.key_end)()),

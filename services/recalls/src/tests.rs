@@ -252,7 +252,7 @@ async fn form_of_the_answer() {
     assert_eq!(read["schema"], json!(["agency", "category", "title", "brand", "hazard", "date", "url", "remedy"]));
     assert_eq!(read["updated"], "2026-11-02");
     let lines = (operation.run)(Call { form: Form::Lines, ..call(&ctx) }, json!({ "agency": "CPSC", "limit": 2 })).await.unwrap();
-    let Body::Lines(lines) = lines.body else { panic!() };
+    let Body::Lines { items: lines, .. } = lines.body else { panic!() };
     let lines: Vec<Value> = lines.iter().map(|line| serde_json::from_slice(line).unwrap()).collect();
     assert_eq!(json!(lines), read["recalls"]);
     let again = Call { if_none_match: Some(etag), ..call(&ctx) };

@@ -230,7 +230,33 @@ async fn pages_before_the_newest() {
     assert_eq!(links(&feed.get(&below(&previous)).await.body, "previous"), Vec::<String>::new());
     let document = feed.get("/fake/openapi.json").await.json();
     let is_documented = |path: &str| document["paths"][path]["get"]["responses"]["200"]["headers"]["Older-Cursor"].is_object();
-    assert_eq!([is_documented("/v1/filtered"), is_documented("/v1/changes")], [true, false]);
+    assert_eq!([is_documented("/v1/filtered"), is_documented("/v1/changes"), is_documented("/v1/records/{id}")], [true, true, false]);
+}
+
+/// Proves that all changes are read backwards without a filter, too: by the links of Atom documents, each change once, and by the header of lines and tables.
+#[tokio::test]
+async fn all_changes_are_read_backwards() {
+    let feed = Feed::new(&recalls(60), SOURCE, START_MS + 90 * HOUR_MS).await;
+    let (mut path, mut got) = (Some("/fake/v1/changes.atom?limit=25".to_owned()), Vec::new());
+    while let Some(of) = path {
+        let read = feed.get(&of).await;
+        let changes = texts(&read.body, "content");
+        got.extend(changes.iter().rev().map(|text| serde_json::from_str::<Value>(text).unwrap()["seq"].as_u64().unwrap()));
+        path = links(&read.body, "previous").first().map(|previous| below(previous));
+    }
+    assert_eq!(got, (1..=60).rev().collect::<Vec<u64>>());
+    for accept in ["application/x-ndjson", "text/csv"] {
+        let (mut path, mut pages) = ("/fake/v1/changes?start=newest&limit=25".to_owned(), 0);
+        loop {
+            let read = feed.ask(ask().path(&path).header("accept", accept)).await;
+            pages += 1;
+            match read.header("older-cursor") {
+                "" => break,
+                older => path = format!("/fake/v1/changes?start=newest&limit=25&cursor={older}"),
+            }
+        }
+        assert_eq!(pages, 3, "{accept}");
+    }
 }
 
 /// The arguments of an address in the order in which documents have them.

@@ -101,7 +101,7 @@ pub(super) async fn answer(call: Call, operation: &Operation, arguments: &Value)
     let bytes = match body {
         Body::Json(value) => value.to_string().into_bytes(),
         Body::Parts(parts) => parts.concat(),
-        Body::Lines(lines) => lines.join(&b'\n'),
+        Body::Lines { items, older } => [items.join(&b'\n'), older.unwrap_or_default().into_bytes()].concat(),
         Body::Events { from, older, items } => {
             let items = items.into_iter().map(|event| format!("\n{} {}", event.id, String::from_utf8_lossy(&event.data)));
             std::iter::once(from).chain(older).chain(items).collect::<String>().into_bytes()
