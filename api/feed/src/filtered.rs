@@ -388,6 +388,10 @@ async fn pages_that_waited_lead_backwards() {
     things.commit().await;
     let found = waiting.await;
     assert_eq!((seqs(&found), &found["hasMore"]), (vec![second.0], &json!(false)), "{found}");
+    assert!(
+        found["note"].as_str().unwrap().contains("a narrower query searches further back, and `older` continues the search"),
+        "{found}"
+    );
     (question.request.page.cursor, question.request.page.wait) = (found["older"].as_str().map(str::to_owned), 0);
     let before = page(&caller, &feed, question).await;
     assert_eq!((seqs(&before), &before["to"]), (vec![first.0], &json!(found["from"].as_u64().unwrap() - 1)), "{before}");

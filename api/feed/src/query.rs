@@ -285,7 +285,9 @@ impl Feed {
         let beyond = if found.changes.len() > limit { found.changes.pop() } else { None };
         let unread = (!found.is_complete()).then_some(found.complete_from().previous());
         let older = beyond.map(|change| change.seq).or(unread);
-        let (note, mut changes) = (found.list_note().filter(|_| found.changes.len() < limit), found.changes);
+        let note =
+            found.list_note().filter(|_| found.changes.len() < limit).map(|note| format!("{note}, and `older` continues the search"));
+        let mut changes = found.changes;
         // All that is selected is shown, so the page begins with the first of it.
         let first = || changes.last().map_or(end, |oldest| oldest.seq.previous());
         let after = older.unwrap_or_else(first).max(free_after);
