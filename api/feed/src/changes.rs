@@ -9,7 +9,6 @@ use operation::context::Part;
 use operation::context::store_problem;
 use operation::metrics;
 use operation::problem::Problem;
-use operation::signing_state::SigningState;
 use operation::{Answer, Body, Call, Definition, Event, Form, Operation};
 use schemars::JsonSchema;
 use schemas::details::ChangeRecord;
@@ -21,8 +20,7 @@ use view_store::feed::{FeedReader, Page};
 
 use super::etag::{etag, matches_etag};
 use super::free::FreeWindow;
-use super::history::{history_from, shallow_note};
-use super::notes::sample;
+use super::notes::{page_notes, sample};
 use super::page::PageInfo;
 use super::page_request::PageRequest;
 use super::position::{self};
@@ -161,10 +159,7 @@ pub(crate) async fn answer((source, compared): (Source, &[&str]), call: Call, re
     }
     let without_before = without_before.to_string();
     let has_more = page.to < at.seq;
-    let from_ms = history_from(ctx, &source, &at.view, at.last).await?;
-    notes.extend(shallow_note(from_ms.filter(|_| at.seq > Seq(0)), at.now.as_millisecond()).map(str::to_owned));
-    notes.extend(request.limit_note(&call, has_more));
-    notes.extend(SigningState::of(ctx).unsigned_note(source.service));
+    notes.extend(page_notes(ctx, &source, &at, request.limit_note(&call, has_more)).await?);
     let note = Some(notes.join("; ")).filter(|note| !note.is_empty());
     let (from, to, window) = (page.from.to_string(), page.to.to_string(), at.free_window().etag_input());
     let mut inputs = vec![

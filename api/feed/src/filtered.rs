@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use operation::context::Part;
+use operation::signing_state::SigningState;
 use operation::{Body, Call, Form};
 use schemas::error_code::ErrorCode;
 use schemas::position::Seq;
@@ -362,6 +363,18 @@ async fn pages_lead_backwards() {
     question.request.page.cursor = Some(cursor::encode(&ctx.secrets, "things", Seq(9), ""));
     question.request.rebase = true;
     assert_eq!(answer(&keyed(&ctx), &feed, question).await.unwrap_err().code, ErrorCode::FilterChanged);
+}
+
+/// Proves that a page under a filter says that its changes are not signed while the checkpoints of its service are withheld.
+#[tokio::test]
+async fn unsigned_changes_say_so() {
+    let things = Things::filled(&SMALL, 5, 60).await;
+    let (ctx, feed) = (things.context(), things.feed(None));
+    let note = async || page(&keyed(&ctx), &feed, query(Wants::default())).await["note"].as_str().unwrap_or_default().to_owned();
+    let signed = note().await;
+    SigningState::of(&ctx).refuse_tree("things", Some("secret".to_owned()));
+    let unsigned = note().await;
+    assert!(!signed.contains("not signed") && unsigned.contains("not signed") && !unsigned.contains("secret"), "{signed}; {unsigned}");
 }
 
 /// Proves that a first page with the last changes that had to wait, because the search for them stopped before it found one, leads to those before it.

@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
+use operation::context::Context;
 use operation::context::Part;
 use operation::context::store_problem;
 use operation::problem::Problem;
+use operation::signing_state::SigningState;
 use operation::{Call, Stage};
 use schemas::position::Seq;
 
@@ -78,6 +80,16 @@ pub async fn notes(call: &Call, source: &Source, at: &Position) -> Result<Respon
     let is_paid = matches!(call.stage, Stage::Order { .. } | Stage::Claimed(_) | Stage::Paid(_));
     let rows_max = if is_paid { LIMIT_MAX } else { ctx.settings.tiers.of(call.caller.tier).rows_max };
     Ok(ResponseNotes { after, rows_max, is_limited: false, notes })
+}
+
+/// The notes of every page of a feed: that the history is short, that the tier cut the page, and that the newest changes are not signed.
+///
+/// # Errors
+/// When the feed cannot be read.
+pub(super) async fn page_notes(ctx: &Context, source: &Source, at: &Position, limit_note: Option<String>) -> Result<Vec<String>, Problem> {
+    let from_ms = history_from(ctx, source, &at.view, at.last).await?.filter(|_| at.seq > Seq(0));
+    let shallow = shallow_note(from_ms, at.now.as_millisecond()).map(str::to_owned);
+    Ok(shallow.into_iter().chain(limit_note).chain(SigningState::of(ctx).unsigned_note(source.service)).collect())
 }
 
 /// The seq after which a caller without a key, or below the tier that sees whole records, may read. Adds a note if the range is limited.

@@ -26,8 +26,7 @@ use view_store::{Range, View};
 
 use super::etag::{etag, matches_etag};
 use super::filter::{self, Criteria, Element, Filter};
-use super::history::{history_from, shallow_note};
-use super::notes::sample;
+use super::notes::{page_notes, sample};
 use super::page::PageInfo;
 use super::page_request::FilteredPageRequest;
 use super::position::{self, DAY_MS, Position, day_text, start_ms};
@@ -378,9 +377,7 @@ impl Feed {
         show: impl Fn(Item<F::Record>) -> T,
     ) -> Result<Answer, Problem> {
         let ctx = &call.context;
-        let from_ms = history_from(ctx, &self.source, &at.view, at.last).await?.filter(|_| at.seq > Seq(0));
-        notes.extend(shallow_note(from_ms, at.now.as_millisecond()).map(str::to_owned));
-        notes.extend(query.request.page.limit_note(call, page.has_more));
+        notes.extend(page_notes(ctx, &self.source, at, query.request.page.limit_note(call, page.has_more)).await?);
         let note = Some(notes.join("; ")).filter(|note| !note.is_empty());
         let (from, to, without_before) = (page.from.to_string(), page.to.to_string(), page.without_before.to_string());
         // A filter may resolve differently later, so the same range can have other items.
