@@ -28,12 +28,15 @@ static REQUESTS: LazyLock<Option<IntCounterVec>> = LazyLock::new(|| {
         &["service", "operation", "status"],
     )
 });
+/// The upper bounds of `api_request_seconds`. A call may wait 30 s for changes before it takes its own time, so the last bound lies beyond both.
+const REQUEST_SECONDS: [f64; 16] = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0];
+
 static SECONDS: LazyLock<Option<HistogramVec>> = LazyLock::new(|| {
     let opts = HistogramOpts::new(
         "api_request_seconds",
         "Seconds from the head of a request to the head of its response, by service, operation and status class",
     )
-    .buckets(vec![0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0]);
+    .buckets(REQUEST_SECONDS.to_vec());
     let histogram = HistogramVec::new(opts, &["service", "operation", "class"]).ok()?;
     prometheus::register(Box::new(histogram.clone())).ok()?;
     Some(histogram)
@@ -375,6 +378,21 @@ mod tests {
         assert!(shown("api_requests_total{operation=\"rare\",service=\"quiet\",status=\"429\"} 1"));
         assert!(shown("api_request_seconds_count{class=\"4xx\",operation=\"rare\",service=\"quiet\"} 1"));
         assert!(!shown("class=\"2xx\",operation=\"rare\",service=\"quiet\""));
+    }
+
+    /// Proves that a call that waited as long as one may, and then took its time, is within the bounds of the histogram, as a fast one is.
+    #[test]
+    fn calls_that_wait_are_within_the_bounds() {
+        assert!(REQUEST_SECONDS.is_sorted() && REQUEST_SECONDS[0] < 0.001, "{REQUEST_SECONDS:?}");
+        let seconds = SECONDS.as_ref().unwrap().with_label_values(&["bounds", "waits", "2xx"]);
+        seconds.observe(30.5);
+        seconds.observe(0.0004);
+        let text = String::from_utf8(render(true).0).unwrap();
+        let bucket =
+            |bound: &str| format!("api_request_seconds_bucket{{class=\"2xx\",operation=\"waits\",service=\"bounds\",le=\"{bound}\"}}");
+        for (bound, count) in [("0.0005", 1), ("30", 1), ("60", 2)] {
+            assert!(text.contains(&format!("{} {count}\n", bucket(bound))), "{bound}: {text}");
+        }
     }
 
     /// Proves that rounds are counted by task.
