@@ -80,12 +80,13 @@ pub(crate) fn not_json() -> Problem {
     Problem::new(ErrorCode::MediaTypeUnsupported, "the body must be application/json").header("accept", "application/json")
 }
 
-/// Parses a body as the fields of an object. An empty body without a content type is an object without fields.
+/// Parses a body as the fields of an object. An empty body, and the empty list that clients of some languages write for an empty object, are an object
+/// without fields.
 ///
 /// # Errors
 /// `media-type-unsupported`, or `body-invalid` with the line and column, or with the path of a field that is not I-JSON.
 pub(crate) fn fields(body: &Bytes, headers: &HeaderMap) -> Result<Map<String, Value>, Problem> {
-    if body.is_empty() && !headers.contains_key(CONTENT_TYPE) {
+    if body.is_empty() && (is_json(headers) || !headers.contains_key(CONTENT_TYPE)) {
         return Ok(Map::new());
     }
     if !is_json(headers) {
@@ -103,6 +104,7 @@ pub(crate) fn fields(body: &Bytes, headers: &HeaderMap) -> Result<Map<String, Va
     };
     match value {
         Value::Object(fields) => Ok(fields),
+        Value::Array(items) if items.is_empty() => Ok(Map::new()),
         _ => Err(unreadable(&"it is not a JSON object")),
     }
 }
