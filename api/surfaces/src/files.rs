@@ -100,9 +100,11 @@ pub(crate) fn streamed(body: &StreamBody, key_end: BoxFuture<'static, ()>) -> Re
     response
 }
 
-/// The part that a `Range` asks for. Other units, several ranges and what is malformed mean the whole file, as the standard allows.
+/// The part that a `Range` asks for. The case of the unit does not matter. Other units, several ranges and what is malformed mean the whole file, as the
+/// standard allows.
 fn part_of(range: &str, length: u64) -> Part {
-    let Some((first, last)) = range.trim().strip_prefix("bytes=").and_then(|range| range.split_once('-')) else { return Part::Whole };
+    let of_bytes = range.trim().split_once('=').filter(|(unit, _)| unit.eq_ignore_ascii_case("bytes"));
+    let Some((first, last)) = of_bytes.and_then(|(_, range)| range.split_once('-')) else { return Part::Whole };
     let number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse::<u64>().unwrap_or(u64::MAX));
     let (first, last) = (first.trim(), last.trim());
     match (first.is_empty(), last.is_empty(), number(first), number(last)) {
@@ -234,6 +236,8 @@ mod tests {
         for (range, shown, body) in [
             ("bytes=0-3", "bytes 0-3/10", "0123"),
             ("bytes=4-", "bytes 4-9/10", "456789"),
+            ("Bytes=4-5", "bytes 4-5/10", "45"),
+            ("BYTES= 4 - 5 ", "bytes 4-5/10", "45"),
             ("bytes=-3", "bytes 7-9/10", "789"),
             ("bytes=-30", "bytes 0-9/10", "0123456789"),
             ("bytes=9-99", "bytes 9-9/10", "9"),
