@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
+use bytes::Bytes;
 use operation::context::{Context, Part, store_problem, stored};
 use operation::problem::Problem;
 use schemars::JsonSchema;
@@ -11,10 +12,12 @@ use schemas::key;
 use schemas::position::Seq;
 use schemas::views::engine::{Outage, RUNS, RunDay, RunRow, VIEW};
 use serde::Serialize;
+use serde_json::Value;
 use upstreams::Stream;
 use view_store::store::Span;
 
 use crate::Source;
+use crate::query::to_value;
 
 /// The most parked inputs of a service that are counted.
 pub const PARKED_MAX: usize = 1_000;
@@ -35,6 +38,42 @@ impl Part for NextRuns {}
 struct ParkedCounts(Mutex<HashMap<&'static str, (Seq, usize)>>);
 
 impl Part for ParkedCounts {}
+
+/// The states of streams by their names. The row of a stream is the same until the next event of one of its sync runs, and to decode its 90 days and its
+/// fields takes many times as long as to read it.
+#[derive(Default)]
+struct KnownStates(Mutex<HashMap<&'static str, KnownState>>);
+
+impl Part for KnownStates {}
+
+/// What is made of the stored row of a stream.
+struct KnownState {
+    /// The row; `None` before the first sync run.
+    row: Option<Bytes>,
+    /// When the newest sync run began, in milliseconds since 1970; 0 if that did not finish.
+    last_start_ms: i64,
+    /// The [`StreamState`] as JSON. Its time of the next sync run is empty, because it depends on the time of the answer.
+    state: Value,
+}
+
+impl KnownStates {
+    /// When the newest sync run of a stream began, and the state of the stream, by its stored row: the one that is known, or made of the row.
+    fn of_row(&self, stream: &Stream, row: Option<Bytes>) -> Result<(i64, Value), Problem> {
+        {
+            let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(known) = all.get(stream.name).filter(|known| known.row == row) {
+                return Ok((known.last_start_ms, known.state.clone()));
+            }
+        }
+        let run = row.as_ref().map(|row| stored::<RunRow>(&RUNS, row)).transpose()?;
+        // As for the runner, a stream whose newest run did not finish is due.
+        let last_start_ms = run.as_ref().filter(|row| row.kind == "run_finished").map_or(0, |row| row.run.started_at);
+        let state = to_value(&StreamState::new(stream, run, None))?;
+        let known = KnownState { row, last_start_ms, state: state.clone() };
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(stream.name, known);
+        Ok((last_start_ms, state))
+    }
+}
 
 /// The newest sync run of a stream, without what only operators see.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
@@ -158,23 +197,24 @@ impl Assumptions {
     }
 }
 
-/// The streams whose facts a service is decided from, with their newest sync runs.
+/// The streams whose facts a service is decided from, each a [`StreamState`] as JSON. A row that is the same as in the answer before is not decoded again.
 ///
 /// # Errors
 /// When rows cannot be read.
-pub async fn stream_states(ctx: &Context, source: &Source) -> Result<Vec<StreamState>, Problem> {
+pub async fn stream_states(ctx: &Context, source: &Source) -> Result<Vec<Value>, Problem> {
     let all = upstreams::ALL.iter().flat_map(|upstream| upstream.manifest().streams);
     let read: Vec<&Stream> = all.filter(|stream| source.reads(stream.topic)).collect();
     let keys: Vec<_> = read.iter().map(|stream| key![stream.name]).collect();
     let view = ctx.live(&VIEW).await?;
     let rows = view.get_many(&RUNS, &keys).await.map_err(store_problem)?;
-    let (next_runs, now_ms) = (NextRuns::of(ctx), ctx.clock.now_ms());
-    let state = |(stream, row): (&Stream, Option<bytes::Bytes>)| {
-        let run = row.map(|row| stored::<RunRow>(&RUNS, &row)).transpose()?;
-        // As for the runner, a stream whose newest run did not finish is due.
-        let last_start_ms = run.as_ref().filter(|row| row.kind == "run_finished").map_or(0, |row| row.run.started_at);
+    let (known, next_runs, now_ms) = (KnownStates::of(ctx), NextRuns::of(ctx), ctx.clock.now_ms());
+    let state = |(stream, row): (&Stream, Option<Bytes>)| {
+        let (last_start_ms, mut state) = known.of_row(stream, row)?;
         let next_run_ms = next_runs.0.as_ref().and_then(|next| next(stream, last_start_ms, now_ms));
-        Ok(StreamState::new(stream, run, next_run_ms))
+        if let Value::Object(fields) = &mut state {
+            fields.insert("nextRun".to_owned(), next_run_ms.map_or_else(String::new, rfc3339).into());
+        }
+        Ok(state)
     };
     read.into_iter().zip(rows).map(state).collect()
 }
@@ -223,6 +263,26 @@ mod tests {
             assert_eq!(count, 1, "the count of the first change remains");
         }
         assert_eq!(parked_inputs(&ctx, &SOURCE, Seq(2)).await.unwrap(), 2);
+    }
+
+    /// Proves that a row is decoded once, whoever asks, and again when it has another event; and that a stream without a row is known as such.
+    #[test]
+    fn rows_are_decoded_once() {
+        let stream = &upstreams::by_name("cpsc").unwrap().manifest().streams[0];
+        let states = KnownStates::default();
+        let row = |kind: &str, started_at: i64| {
+            let run = Run { started_at, ..Run::default() };
+            Some(Bytes::from(serde_json::to_vec(&RunRow { kind: kind.to_owned(), run, ..RunRow::default() }).unwrap()))
+        };
+        let of = |row: Option<Bytes>| states.of_row(stream, row).map(|(start, state)| (start, state["state"].clone())).unwrap();
+        assert_eq!(of(None), (0, "never".into()));
+        assert_eq!(of(row("run_finished", 7)), (7, "finished".into()));
+        states.0.lock().unwrap().get_mut(stream.name).unwrap().state["state"] = "known".into();
+        assert_eq!(of(row("run_finished", 7)), (7, "known".into()), "the same bytes are not decoded again");
+        assert_eq!(of(row("run_failed", 8)), (0, "failed".into()));
+        assert_eq!(of(row("run_finished", 7)), (7, "finished".into()));
+        assert!(states.of_row(stream, Some(Bytes::from_static(b"{"))).is_err());
+        assert_eq!(of(row("run_finished", 7)), (7, "finished".into()), "a damaged row replaces nothing");
     }
 
     /// Proves that the state of a stream is that of its newest run, and that its last complete run is known also if a later one failed.

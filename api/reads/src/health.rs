@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use schemas::clock::{rfc3339, rfc3339_or_empty};
 use schemas::position::Seq;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use feed::Source;
 use feed::days::{DayOfChanges, changes_by_day};
@@ -14,7 +14,7 @@ use feed::history::{history_from, shallow_note};
 use feed::position::{Position, latest, position};
 use feed::streams::{StreamState, parked_inputs, stream_states};
 use operation::problem::Problem;
-use operation::{Answer, Call, Definition, Operation, Surface};
+use operation::{Answer, Body, Call, Definition, Operation, Surface};
 
 const DAY_MS: i64 = 86_400_000;
 
@@ -134,7 +134,7 @@ async fn answer<F: HealthFields>(source: Source, call: Call, arguments: Argument
         (None, None)
     };
     let now_ms = at.now.as_millisecond();
-    Answer::json(&Health {
+    let mut answer = Answer::json(&Health {
         status: "ok",
         service: source.service,
         last_snapshot: rfc3339_or_empty(standing.finished_at_ms),
@@ -145,9 +145,14 @@ async fn answer<F: HealthFields>(source: Source, call: Call, arguments: Argument
         changes: at.seq,
         records,
         changes_by_day,
-        streams,
+        streams: None,
         parked_inputs,
         more: F::read(ctx, &at).await?,
         note: shallow_note(from, now_ms).map(str::to_owned),
-    })
+    })?;
+    // They are JSON already.
+    if let (Body::Json(Value::Object(fields)), Some(streams)) = (&mut answer.body, streams) {
+        fields.insert("streams".to_owned(), Value::Array(streams));
+    }
+    Ok(answer)
 }
