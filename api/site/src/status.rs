@@ -7,12 +7,13 @@ pub(crate) mod outages;
 use std::collections::BTreeMap;
 
 use futures_util::future::join_all;
+use jiff::civil::Date;
 use maud::{Markup, html};
 use operation::problem::Problem;
 use pages::{Page, table};
 use serde_json::Value;
 
-use self::bars::bars;
+use self::bars::{bars, last_days};
 use crate::fields::{ago, cell, grouped, time, today};
 use crate::last_sync::last_sync;
 use crate::{Pairs, Reads, STATUS, STATUS_FEED, Shown, guides};
@@ -62,6 +63,7 @@ pub(crate) async fn page(reads: &dyn Reads) -> Result<Page<'_>, Problem> {
     let silent = states.iter().filter(|(_, state)| state.is_err()).count();
     let failed: Vec<&str> = streams.iter().filter(|(_, stream)| stream.has_failed()).map(|(name, _)| *name).collect();
     let now_ms = reads.now_ms();
+    let days = last_days(today(now_ms));
     let main = html! {
         h1 { "Status" }
         @if silent == 0 && failed.is_empty() {
@@ -91,7 +93,7 @@ pub(crate) async fn page(reads: &dyn Reads) -> Result<Page<'_>, Problem> {
             "all failed."
         }
         @if streams.is_empty() { p.empty { "No stream is known." } } @else {
-            ul.plain { @for (name, stream) in failing_first(&streams) { (card(name, stream, now_ms)) } }
+            ul.plain { @for (name, stream) in failing_first(&streams) { (card(name, stream, now_ms, &days)) } }
         }
         p.soft {
             "The same over the API: " code { "GET /{service}/health?streams=true" } ". A feed that seems to be silent: see "
@@ -170,7 +172,7 @@ fn service(shown: &Shown<'_>, state: Result<&Value, &Problem>, now_ms: i64) -> M
 }
 
 /// A stream: its newest sync run, the last days, and what is assumed of the upstream.
-fn card(name: &str, stream: &Stream<'_>, now_ms: i64) -> Markup {
+fn card(name: &str, stream: &Stream<'_>, now_ms: i64, days: &[(Date, String)]) -> Markup {
     let count = |field: &str| grouped(stream.state[field].as_i64().unwrap_or(0));
     let words = match stream.text("state") {
         "failed" => "Failed",
@@ -199,7 +201,7 @@ fn card(name: &str, stream: &Stream<'_>, now_ms: i64) -> Markup {
                     }
                 }
             }
-            (bars(stream.state, today(now_ms)))
+            (bars(stream.state, days))
             (assumptions(&stream.state["assumptions"]))
         }
     }
@@ -220,7 +222,7 @@ fn next_run(at: &str, now_ms: i64) -> Markup {
 
 /// How many days the last complete day is behind today.
 fn lag(through: &str, now_ms: i64) -> Markup {
-    let days = through.parse().ok().and_then(|day: jiff::civil::Date| day.until(today(now_ms)).ok()).map(|span| span.get_days());
+    let days = through.parse().ok().and_then(|day: Date| day.until(today(now_ms)).ok()).map(|span| span.get_days());
     html! {
         @match days {
             Some(1) => { span.soft { ", 1 day behind" } }

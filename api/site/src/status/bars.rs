@@ -54,19 +54,24 @@ impl DayState {
     }
 }
 
-/// The days up to `today`, the oldest first, each with its state.
-fn days(stream: &Value, today: Date) -> Vec<(Date, DayState)> {
+/// The days that the bars show, the oldest first, each with its date as answers write it. All streams of a page have the same.
+pub(crate) fn last_days(today: Date) -> Vec<(Date, String)> {
+    days_before(today, DAYS).into_iter().map(|day| (day, day.to_string())).collect()
+}
+
+/// The days, each with its state.
+fn days(stream: &Value, last_days: &[(Date, String)]) -> Vec<(Date, DayState)> {
     let count = |day: &Value, name: &str| day[name].as_u64().unwrap_or(0);
     let known = stream["runsByDay"].as_array().into_iter().flatten();
     let known: HashMap<&str, DayState> =
         known.filter_map(|day| Some((day["day"].as_str()?, DayState::of(count(day, "finished"), count(day, "failed"))))).collect();
-    let state = |day: Date| known.get(day.to_string().as_str()).copied().unwrap_or(DayState::Nothing);
-    days_before(today, DAYS).into_iter().map(|day| (day, state(day))).collect()
+    let state = |text: &String| known.get(text.as_str()).copied().unwrap_or(DayState::Nothing);
+    last_days.iter().map(|(day, text)| (*day, state(text))).collect()
 }
 
 /// The bars of the last days, and below them what they show in words, which screen readers read.
-pub(crate) fn bars(stream: &Value, today: Date) -> Markup {
-    let days = days(stream, today);
+pub(crate) fn bars(stream: &Value, last_days: &[(Date, String)]) -> Markup {
+    let days = days(stream, last_days);
     let count = |wanted: DayState| days.iter().filter(|(_, state)| *state == wanted).count();
     let failures: Vec<Date> =
         days.iter().filter(|(_, state)| matches!(state, DayState::Failed | DayState::Partly)).map(|(day, _)| *day).collect();
@@ -121,7 +126,7 @@ mod tests {
     fn each_day_has_one_bar() {
         let day = |day: &str, finished: u64, failed: u64| json!({ "day": day, "finished": finished, "failed": failed });
         let runs = [day("2026-08-01", 0, 9), day("2026-11-25", 24, 0), day("2026-11-26", 3, 1), day("2026-11-27", 0, 2), day("<b>", 1, 1)];
-        let shown = bars(&json!({ "runsByDay": runs }), date(2026, 11, 28)).into_string();
+        let shown = bars(&json!({ "runsByDay": runs }), &last_days(date(2026, 11, 28))).into_string();
         let of = |class: &str| {
             let start = shown.find(&format!("class=\"{class}\" d=\"")).unwrap();
             shown[start..].split('"').nth(3).unwrap().matches('M').count()
