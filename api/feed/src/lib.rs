@@ -31,6 +31,7 @@ pub mod query;
 #[cfg(test)]
 mod ranked_tests;
 pub mod redaction;
+mod searched_text;
 pub mod select;
 mod source;
 mod start;

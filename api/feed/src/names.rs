@@ -21,6 +21,7 @@ use view_store::{Range, View};
 
 use super::filter::Element;
 use super::position::Position;
+use super::searched_text::SearchedText;
 use super::{Feeds, Source};
 
 const PAGE_ROWS: usize = 2_000;
@@ -41,6 +42,8 @@ struct KnownValues {
     /// All values of the changes up to this seq are in `values`.
     upto: Option<Seq>,
     values: HashMap<&'static str, Arc<BTreeSet<String>>>,
+    /// The same values, by which those that contain a text are found.
+    texts: HashMap<&'static str, Arc<SearchedText>>,
 }
 
 impl Feeds {
@@ -71,6 +74,24 @@ impl<R: Record> Names<R> {
         })
     }
 
+    /// The values of a dimension that contain a text, without case and accents, at most `values_max` plus one: the extra value shows that there are too many.
+    /// They are those of the changes up to a position; values of later changes may be included.
+    ///
+    /// # Errors
+    /// When rows cannot be read.
+    pub async fn containing(
+        self: &Arc<Self>,
+        reader: &FeedReader,
+        dimension: &'static str,
+        seq: Seq,
+        part: &str,
+        values_max: usize,
+    ) -> Result<Vec<String>, Problem> {
+        self.at(reader, dimension, seq).await?;
+        let text = self.known.read().unwrap_or_else(PoisonError::into_inner).texts.get(dimension).map(Arc::clone);
+        Ok(text.map_or_else(Vec::new, |text| text.containing(&folded(&normal(part)), values_max)))
+    }
+
     async fn catch_up(&self, reader: &FeedReader, dimension: &'static str, seq: Seq) -> Result<Arc<BTreeSet<String>>, Problem> {
         let _loading = self.load_lock.lock().await;
         if let Some(values) = self.known(dimension, seq) {
@@ -92,9 +113,9 @@ impl<R: Record> Names<R> {
     /// Reads the table. It holds the values of every change up to a checkpoint that was read before.
     async fn load(&self, view: &dyn View, seq: Seq) -> Result<(), Problem> {
         let upto = view.checkpoint().await.map_err(store_problem)?.seq.max(seq);
-        let mut values = HashMap::new();
+        let (mut values, mut texts) = (HashMap::new(), HashMap::new());
         for &dimension in R::SEARCHED {
-            let mut found = BTreeSet::new();
+            let mut found: BTreeSet<String> = BTreeSet::new();
             for shard in 0..NAME_SHARDS {
                 let mut range = Range { prefix: key![dimension, shard], after: None, from: None, limit: PAGE_ROWS, reverse: false };
                 loop {
@@ -110,9 +131,12 @@ impl<R: Record> Names<R> {
                     }
                 }
             }
+            let mut text = SearchedText::default();
+            found.iter().for_each(|value| text.add(value));
+            texts.insert(dimension, Arc::new(text));
             values.insert(dimension, Arc::new(found));
         }
-        *self.known.write().unwrap_or_else(PoisonError::into_inner) = KnownValues { upto: Some(upto), values };
+        *self.known.write().unwrap_or_else(PoisonError::into_inner) = KnownValues { upto: Some(upto), values, texts };
         Ok(())
     }
 
@@ -132,13 +156,18 @@ impl<R: Record> Names<R> {
             seq = last.next();
         }
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
-        for (dimension, values) in found {
-            let all = known.values.entry(dimension).or_default();
-            if values.iter().any(|value| !all.contains(value)) {
-                Arc::make_mut(all).extend(values);
+        let KnownValues { upto, values, texts } = &mut *known;
+        for (dimension, found) in found {
+            let all = values.entry(dimension).or_default();
+            let new: BTreeSet<String> = found.into_iter().filter(|value| !all.contains(value)).collect();
+            if new.is_empty() {
+                continue;
             }
+            let text = Arc::make_mut(texts.entry(dimension).or_default());
+            new.iter().for_each(|value| text.add(value));
+            Arc::make_mut(all).extend(new);
         }
-        known.upto = Some(to);
+        *upto = Some(to);
         Ok(())
     }
 }
@@ -175,19 +204,13 @@ pub async fn names_containing<R: Record>(
     part: &str,
     values_max: usize,
 ) -> Result<Option<Vec<String>>, Problem> {
-    let values = values_containing(&*values_of::<R>(ctx, source, tables, at, dimension).await?, part, values_max);
-    Ok((values.len() <= values_max).then_some(values))
-}
-
-/// The values that contain a text, without case and accents, at most `values_max` plus one: the extra value shows that there are too many.
-pub(super) fn values_containing(values: &BTreeSet<String>, part: &str, values_max: usize) -> Vec<String> {
-    let part = folded(&normal(part));
-    if part.is_empty() {
-        return Vec::new();
+    if !R::SEARCHED.contains(&dimension) {
+        return Ok(Some(Vec::new()));
     }
-    // Values are stored in lower case, so one without accents is folded.
-    let has_part = |value: &&String| if value.is_ascii() { value.contains(&part) } else { folded(value).contains(&part) };
-    values.iter().filter(has_part).take(values_max + 1).cloned().collect()
+    let reader = Feeds::of(ctx).reader(source, Arc::clone(&at.view));
+    let names: Arc<Names<R>> = Feeds::of(ctx).names(source, tables, &*at.view);
+    let values = names.containing(&reader, dimension, at.last, part, values_max).await?;
+    Ok((values.len() <= values_max).then_some(values))
 }
 
 /// The values that start with one of the prefixes.
@@ -206,16 +229,10 @@ pub(super) fn values_starting_with(values: &BTreeSet<String>, prefixes: &[String
 mod tests {
     use super::*;
 
-    /// Proves which values contain a text and which start with a prefix.
+    /// Proves which values start with a prefix.
     #[test]
-    fn searches() {
+    fn prefixes() {
         let values: BTreeSet<String> = ["5415", "541511", "541512", "5417", "61"].map(str::to_owned).into();
-        assert_eq!(values_containing(&values, "15 ", 9), ["5415", "541511", "541512"]);
-        assert_eq!(values_containing(&values, "15", 1).len(), 2);
-        let named: BTreeSet<String> = ["universit\u{e9} laval", "universite\u{301} de caen", "rice"].map(str::to_owned).into();
-        assert_eq!(values_containing(&named, "UNIVERSITE", 9).len(), 2, "without accents, in either normal form");
-        assert_eq!(values_containing(&named, "universit\u{e9} de", 9), ["universite\u{301} de caen"]);
-        assert_eq!(values_containing(&named, "\u{301}", 9), Vec::<String>::new());
         assert_eq!(values_starting_with(&values, &["5415".into(), "541511".into()]), ["5415", "541511", "541512"]);
         assert_eq!(values_starting_with(&values, &["9".into()]), Vec::<String>::new());
     }

@@ -19,7 +19,7 @@ use view_store::Range;
 use view_store::feed::{FeedReader, block_of};
 
 use super::filter::{Criteria, Element, TermQuery};
-use super::names::{values_containing, values_starting_with};
+use super::names::values_starting_with;
 use super::position::Position;
 use super::{Source, names};
 use crate::Feeds;
@@ -87,9 +87,7 @@ impl<'a, R: Record> Selection<'a, R> {
             for search in &criteria.searches {
                 let (dimension, values) = match &search.query {
                     TermQuery::Exact(dimension, values) => (dimension, values.clone()),
-                    TermQuery::Part(dimension, part) => {
-                        (dimension, values_containing(&*names.at(&reader, dimension, at.last).await?, part, VALUES_MAX))
-                    }
+                    TermQuery::Part(dimension, part) => (dimension, names.containing(&reader, dimension, at.last, part, VALUES_MAX).await?),
                     TermQuery::Prefix(dimension, prefixes) => {
                         (dimension, values_starting_with(&*names.at(&reader, dimension, at.last).await?, prefixes))
                     }

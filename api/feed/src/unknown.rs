@@ -17,7 +17,7 @@ use schemas::views::records::{Record, RecordTables, normal};
 use serde_json::{Map, Value, json};
 
 use super::filter::{Filter, Named, TermQuery};
-use super::names::{values_containing, values_of, values_starting_with};
+use super::names::{names_containing, values_of, values_starting_with};
 use super::position::Position;
 use super::select::{Direction, Selection};
 use crate::Source;
@@ -94,7 +94,8 @@ async fn is_known<F: Filter>(recorded: &Recorded<'_>, named: &Named, mut alone: 
                     wanted.iter().any(|wanted| values.contains(&normal(wanted)))
                 }
                 TermQuery::Part(dimension, part) => {
-                    !values_containing(&*values_of::<F::Record>(ctx, source, tables, at, dimension).await?, part, 1).is_empty()
+                    let found = names_containing::<F::Record>(ctx, source, tables, at, dimension, part, 1).await?;
+                    found.is_none_or(|values| !values.is_empty())
                 }
                 TermQuery::Prefix(dimension, prefixes) => {
                     !values_starting_with(&*values_of::<F::Record>(ctx, source, tables, at, dimension).await?, prefixes).is_empty()
