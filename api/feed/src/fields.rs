@@ -16,6 +16,7 @@ pub struct Field<F, R> {
     condition: Condition<F, R>,
     search: Option<(u8, Search<F>)>,
     pub(crate) named: Option<Named>,
+    words: Option<fn(&str) -> Vec<String>>,
     backfill: Option<fn(&F) -> bool>,
 }
 
@@ -66,6 +67,7 @@ impl<F, R> Field<F, R> {
             condition: Condition::Any,
             search: None,
             named: None,
+            words: None,
             backfill: None,
         }
     }
@@ -161,6 +163,13 @@ impl<F, R> Field<F, R> {
         Self { search: Some((order, Search::By(query))), ..self }
     }
 
+    /// Names words, as [`folded_words`](texts::folding::folded_words) returns them, each of which every record that the field selects for a text has in its
+    /// own texts. A search without an index passes over the changes that lack one, without decoding them.
+    #[must_use]
+    pub const fn needing_words(self, words: fn(&str) -> Vec<String>) -> Self {
+        Self { words: Some(words), ..self }
+    }
+
     /// Says that values are names, or parts of names, that are recorded in a dimension: see [`Named`].
     #[must_use]
     pub const fn with_names(self, dimension: &'static str) -> Self {
@@ -237,6 +246,11 @@ impl<F, R> Field<F, R> {
             Search::By(query) => query(filter)?,
         };
         Some((*order, query))
+    }
+
+    /// The words that every record has which the field selects, as far as the field names them.
+    pub(crate) fn words(&self, filter: &F) -> Vec<String> {
+        self.words.zip(self.given(filter)).map_or_else(Vec::new, |(words, text)| words(text))
     }
 
     fn given<'a>(&self, filter: &'a F) -> Option<&'a str> {
@@ -346,6 +360,14 @@ mod tests {
         let asked = Given { least: 1, ..Given::default() };
         assert!(row.includes_backfill(&asked) && !row.includes_backfill(&Given::default()));
         assert!(!text().includes_backfill(&asked));
+    }
+
+    /// Proves that a field names the words of its text if it is given.
+    #[test]
+    fn words() {
+        let row = text().needing_words(|text| text.split(' ').map(str::to_owned).collect());
+        assert_eq!((row.words(&given("a b")), row.words(&Given::default())), (vec!["a".to_owned(), "b".to_owned()], vec![]));
+        assert_eq!(text().words(&given("a b")), Vec::<String>::new());
     }
 
     /// Proves that a field that is given has the query of its search with its order, and no other field has one.

@@ -135,6 +135,7 @@ impl<'a, R: Record> Selection<'a, R> {
                     while blocks.next_if(|(number, _)| *number != block_of(*seq)).is_some() {}
                     if let Some((_, block)) = blocks.peek()
                         && let Some(element) = block.element(*seq)
+                        && self.criteria.iter().any(|criteria| criteria.may_select(&element))
                         && let change = super::filter::read(&element)?
                         && self.criteria.iter().any(|criteria| criteria.selects(&change))
                     {

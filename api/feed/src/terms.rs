@@ -1,5 +1,6 @@
 //! Terms by which changes are found, and the comparisons of values with what a filter gives.
 
+use memchr::{memchr2_iter, memmem};
 use schemas::views::records::normal;
 use texts::folding::{folded, folded_words};
 
@@ -60,6 +61,20 @@ pub fn has_words(texts: &[&str], wanted: &str) -> bool {
     folded_words(wanted).iter().all(|wanted| words.iter().any(|word| word.starts_with(wanted)))
 }
 
+/// Whether a change can have all of some words in its texts, by its JSON as it is stored: false only if it lacks one of them. The words are as
+/// [`folded_words`] returns them. JSON writes letters and digits as they are; what other characters or escapes stand for is not looked at, and may be anything.
+pub(crate) fn may_have_words(json: &[u8], words: &[String]) -> bool {
+    let has = |word: &String| has_letters(json, word.as_bytes());
+    words.iter().all(has) || !json.is_ascii() || memmem::find(json, br"\u").is_some()
+}
+
+/// Whether a text contains some letters, in any case.
+fn has_letters(text: &[u8], letters: &[u8]) -> bool {
+    let Some(first) = letters.first() else { return true };
+    let is_here = |at: usize| text.get(at..at + letters.len()).is_some_and(|found| found.eq_ignore_ascii_case(letters));
+    memchr2_iter(first.to_ascii_lowercase(), first.to_ascii_uppercase(), text).any(is_here)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -74,5 +89,23 @@ mod tests {
             assert!(contains(value, part) && contains(value, value) && has_words(&[value], part), "{value} {part}");
         }
         assert!(!contains("ACME", "\u{301}") && !contains("ACME", " "));
+    }
+
+    /// Proves that a change is passed over without decoding it only if no text of it can have a word.
+    #[test]
+    fn words_of_json() {
+        let texts = ["Cloud\tmigration \"Phase II\"", "Caf\u{e9} Runner 2", "Wei\u{df} \u{fb01}ber", "\u{1}Cloud\u{7f}", ""];
+        for text in texts {
+            let json = serde_json::to_vec(&serde_json::json!({ "title": text, "seq": 7 })).unwrap();
+            for wanted in ["cloud", "CLOUD migr", "phase ii", "cafe run", "WEISS", "fiber", "2", "zz", "cloud zz", "\u{e9}", ""] {
+                let may_have = may_have_words(&json, &folded_words(wanted));
+                assert!(may_have || !has_words(&[text], wanted), "{text} {wanted}");
+            }
+        }
+        let json = br#"{"title":"Cloud migration"}"#;
+        let may_have = |wanted: &str| may_have_words(json, &folded_words(wanted));
+        assert!(may_have("CLOUD") && may_have("migr cloud") && may_have("") && may_have("loud"));
+        assert!(!may_have("zz") && !may_have("cloud zz") && !may_have("migrations") && !may_have("caf\u{e9}"));
+        assert!(may_have_words(br#"{"title":"\u0063loud"}"#, &folded_words("cloud")), "an escape may be any letter");
     }
 }

@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use schemas::views::awards::Award;
 use serde::{Deserialize, Serialize};
+use texts::folding::folded_words;
 use texts::numbers::{compact, number_of};
 
 use super::records::dollars;
@@ -52,6 +53,11 @@ fn has_keyword(award: &Award, words: &str) -> bool {
         || number_of(words).is_some_and(|number| [&award.piid, &award.parent_piid].iter().any(|own| compact(own) == number))
 }
 
+/// The words that an award has if [`has_keyword`] selects it; none if it may be selected by its number.
+fn needed_words(words: &str) -> Vec<String> {
+    if number_of(words).is_some() { Vec::new() } else { folded_words(words) }
+}
+
 /// The total obligation of an award in dollars.
 fn amount(award: &Award) -> Option<f64> {
     award.amount_cents.map(dollars)
@@ -73,7 +79,7 @@ impl filter::Filter for Filter {
             .selecting(|award, part| [&award.recipient, &award.parent_recipient].iter().any(|name| contains(name, part)))
             .found_by_part(1, "recipient")
             .with_names("recipient"),
-        text_field!(keyword).selecting(has_keyword),
+        text_field!(keyword).selecting(has_keyword).needing_words(needed_words),
         Field::<Self, Award>::range("minAmount", "maxAmount", |filter| (filter.min_amount, filter.max_amount), amount),
         Field::<Self, Award>::backfill(|filter| filter.include_backfill),
     ];
@@ -136,6 +142,8 @@ mod tests {
             (serde_json::json!({"maxAmount": 12499.99}), false),
         ];
         assert_takes::<Filter>(&award, takes);
+        assert_eq!(needed_words("cloud migr"), ["cloud", "migr"]);
+        assert_eq!(needed_words("w912dr-20-c-0001"), Vec::<String>::new(), "a number is compared without its signs");
         for wrong in ["5", "5415123", "54x"] {
             let filter = Filter { naics: vec![wrong.into()], ..Filter::default() };
             assert_eq!(filter.normalize().unwrap_err().parameter, "naics", "{wrong}");

@@ -46,7 +46,10 @@ impl filter::Filter for Filter {
             .found_by_term(2, "store")
             .with_names("store"),
         text_field!(item).left_as_given().equal_to(|item| &item.id).found_by_term(1, "id").with_names("id"),
-        text_field!(query).read_by(query).selecting(|item, query| have(&words(&[&item.item, &item.vendor]), &words(&[query]))),
+        text_field!(query)
+            .read_by(query)
+            .selecting(|item, query| have(&words(&[&item.item, &item.vendor]), &words(&[query])))
+            .needing_words(|query| words(&[query])),
     ];
 
     fn matches(&self, change: &Change) -> bool {
