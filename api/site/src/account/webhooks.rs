@@ -132,16 +132,15 @@ async fn of_service<'a>(
     let mut items: Vec<Value> = items.into_iter().filter(|item| item["webhookHost"].is_string()).collect();
     let is_cut = items.len() > SHOWN_MAX || !answer["next"].is_null();
     items.truncate(SHOWN_MAX);
-    let mut targets = Vec::with_capacity(items.len());
-    for item in items {
+    let with_status = items.into_iter().map(|item| async move {
         let mut arguments = Map::new();
         arguments.insert("id".to_owned(), item["id"].clone());
         arguments.insert("limit".to_owned(), json!(1));
         // A webhook that was deleted meanwhile has no status.
         let status = calls.call(service, DELIVERIES, arguments, "").await.unwrap_or_default();
-        targets.push(Target { shown, item, status });
-    }
-    Ok((targets, is_cut))
+        Target { shown, item, status }
+    });
+    Ok((join_all(with_status).await, is_cut))
 }
 
 fn row(target: &Target<'_>) -> Markup {
