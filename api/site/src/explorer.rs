@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
 
-use futures_util::future::join;
+use futures_util::future::join3;
 use maud::{Markup, html};
 use operation::problem::Problem;
 use operation::{Operation, Price};
@@ -122,7 +122,6 @@ pub(crate) async fn page<'a>(reads: &'a dyn Reads, shown: Shown<'a>, pairs: &Pai
     let list = shown.operation(hints.list);
     let wanted = value(pairs, "view");
     let kind = if list.is_some() && wanted != Kind::Changes.name() { Kind::Records } else { Kind::Changes };
-    let pulse = pulse(reads, shown, Vec::new()).await?;
     let feed = shown.filtered_feed().filter(|feed| feed.price == Price::Free);
     let (start, cursor) = (value(pairs, "start"), value(pairs, "cursor"));
     let is_placed = !(start.is_empty() && cursor.is_empty());
@@ -150,7 +149,8 @@ pub(crate) async fn page<'a>(reads: &'a dyn Reads, shown: Shown<'a>, pairs: &Pai
         }
     };
     let counting = async { if newest && value(pairs, "until").is_empty() { None } else { recent_changes(reads, shown).await.ok() } };
-    let (found, recent) = join(finding, counting).await;
+    let (pulse, found, recent) = join3(pulse(reads, shown, Vec::new()), finding, counting).await;
+    let pulse = pulse?;
     let (mut listing, refusal) = match found {
         Ok((listing, end)) => {
             if let Some(end) = end {
