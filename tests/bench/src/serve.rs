@@ -54,6 +54,12 @@ const RECORDS_OF_SERVICE: usize = 10;
 const APPEND_RECORDS: usize = 2_000;
 /// Where the explorer of each service begins.
 const EXPLORE: &str = "/explore/";
+/// Searches over all services: for words of many records, of some, and of none, for which everything without an index is searched as well.
+const SEARCHES: [&str; 3] = ["/explore?q=recall", "/explore?q=university", "/explore?q=zzyzx"];
+/// The status page, pages of entities, and the page of receipts: each reads all or most services.
+const STATUS: [&str; 1] = ["/status"];
+const ENTITIES: [&str; 3] = ["/entities/company?name=Acme", "/entities/institution?name=University", "/entities/contractor?name=Federal"];
+const RECEIPTS: [&str; 1] = ["/verify"];
 
 /// The settings of a benchmark with a share of the records, in thousandths.
 fn share(settings: &Settings, thousandths: u64) -> Settings {
@@ -97,7 +103,7 @@ pub(crate) fn run(settings: &Settings) -> Result<(), Failure> {
     })
 }
 
-/// Asks for the home page, the explorers and pages of records in turn.
+/// Asks for a page of each template in turn.
 async fn pages(server: &Served) -> Result<(), Failure> {
     let home = server.page("/").await?;
     let explorers = links(&home.body, EXPLORE);
@@ -110,7 +116,16 @@ async fn pages(server: &Served) -> Result<(), Failure> {
         return Err("the home page links to no explorer, or the explorers to no record".into());
     }
     figure("explorers / pages of records", format!("{} / {}", explorers.len(), records.len()));
-    let kinds = [("home", vec!["/".to_owned()]), ("explorer", explorers), ("record", records)];
+    let fixed = |paths: &[&str]| paths.iter().map(|path| (*path).to_owned()).collect::<Vec<_>>();
+    let kinds = [
+        ("home", fixed(&["/"])),
+        ("explorer", explorers),
+        ("record", records),
+        ("search", fixed(&SEARCHES)),
+        ("status", fixed(&STATUS)),
+        ("entity", fixed(&ENTITIES)),
+        ("receipts", fixed(&RECEIPTS)),
+    ];
     let mut seconds = kinds.each_ref().map(|_| Vec::new());
     for n in 0..REQUESTS {
         for ((_, paths), seconds) in kinds.iter().zip(&mut seconds) {
