@@ -41,7 +41,7 @@ async fn depth(ctx: &Context, at: &Position) -> Result<Depth, Problem> {
     let now_ms = at.now.as_millisecond();
     let mut depth = Depth::default();
     let (mut first_ms, mut last_ms) = (i64::MAX, i64::MIN);
-    for (host, state) in stores(at).await? {
+    for (host, state) in stores(ctx, at).await? {
         // Not yet polled then.
         let Some(first) = state.first_ms().filter(|first| *first <= now_ms) else { continue };
         let counts = state.counts_until(now_ms);

@@ -96,7 +96,7 @@ impl Read for Arguments {
             Some(text) => [niche(reader.context(), &reader.at, text).await?].into(),
             None => known(reader.context(), &reader.at).await?,
         };
-        let states = stores(&reader.at).await?;
+        let states = stores(reader.context(), &reader.at).await?;
         let now_ms = reader.at.now.as_millisecond();
         let mut listed = Vec::new();
         for (key, known) in niches {

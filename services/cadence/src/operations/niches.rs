@@ -1,6 +1,7 @@
 //! The niches and stores that an installation is configured for, and those that have been polled.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::record::{Item, STORES_KEY, StoreState, TABLES, store_key};
 use feed::position::Position;
@@ -80,8 +81,8 @@ pub(crate) async fn known(ctx: &Context, at: &Position) -> Result<BTreeMap<Strin
         niches.entry(niche.clone()).or_default().stores.push(host.clone());
     }
     if configured.stores.is_empty() {
-        for (host, state) in stores(at).await? {
-            niches.entry(state.niche).or_default().stores.push(host);
+        for (host, state) in stores(ctx, at).await? {
+            niches.entry(state.niche.clone()).or_default().stores.push(host);
         }
     }
     for (key, known) in &mut niches {
@@ -93,18 +94,44 @@ pub(crate) async fn known(ctx: &Context, at: &Position) -> Result<BTreeMap<Strin
     Ok(niches)
 }
 
+/// The states of stores by host, each with the stored row that it was decoded from. A row has hundreds of polls and days, and is the same until the next poll
+/// of its store.
+#[derive(Default)]
+struct KnownStates(Mutex<HashMap<String, KnownState>>);
+
+/// The bytes of a row, and what they are decoded to.
+type KnownState = (Vec<u8>, Arc<StoreState>);
+
+impl Part for KnownStates {}
+
+impl KnownStates {
+    /// The state of a store by its stored row: the one that is known, or decoded from the row.
+    fn of_row(&self, host: &str, row: &[u8]) -> Result<Arc<StoreState>, Problem> {
+        {
+            let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some((_, state)) = all.get(host).filter(|(known, _)| known == row) {
+                return Ok(Arc::clone(state));
+            }
+        }
+        let state: Arc<StoreState> = Arc::new(stored(TABLES.sources, row)?);
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(host.to_owned(), (row.to_vec(), Arc::clone(&state)));
+        Ok(state)
+    }
+}
+
 /// The stores that have been polled, by host.
 ///
 /// # Errors
 /// When rows cannot be read.
-pub(crate) async fn stores(at: &Position) -> Result<BTreeMap<String, StoreState>, Problem> {
+pub(crate) async fn stores(ctx: &Context, at: &Position) -> Result<BTreeMap<String, Arc<StoreState>>, Problem> {
     let table = TABLES.sources;
     let Some(hosts) = at.view.get(table, &key![STORES_KEY]).await.map_err(store_problem)? else { return Ok(BTreeMap::new()) };
     let hosts: Vec<String> = stored(table, &hosts)?;
     let keys: Vec<_> = hosts.iter().map(|host| key![store_key(host)]).collect();
     let rows = at.view.get_many(table, &keys).await.map_err(store_problem)?;
     let states = hosts.into_iter().zip(rows).filter_map(|(host, row)| Some((host, row?)));
-    states.map(|(host, row)| Ok((host, stored(table, &row)?))).collect()
+    let known = KnownStates::of(ctx);
+    states.map(|(host, row)| known.of_row(&host, &row).map(|state| (host, state))).collect()
 }
 
 /// Finds a niche that answers can be about, in any case, and returns its key with it.
@@ -122,7 +149,7 @@ pub(crate) async fn niche(ctx: &Context, at: &Position, text: &str) -> Result<(S
 /// # Errors
 /// `parameter-invalid` with the nearest known one.
 pub(crate) async fn check_niche(ctx: &Context, at: &Position, text: &str) -> Result<(), Problem> {
-    let (configured, polled) = (Niches::of(ctx), stores(at).await?);
+    let (configured, polled) = (Niches::of(ctx), stores(ctx, at).await?);
     let keys = configured.labels.keys().chain(configured.stores.values());
     key_of(text, keys.chain(polled.values().map(|state| &state.niche))).map(|_| ())
 }
@@ -139,6 +166,19 @@ fn key_of<'a>(text: &str, mut keys: impl Iterator<Item = &'a String> + Clone) ->
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Proves that the row of a store is decoded once until it changes, and each store by its own row.
+    #[test]
+    fn rows_are_decoded_once() {
+        let states = KnownStates::default();
+        let row = |niche: &str| serde_json::to_vec(&StoreState { niche: niche.to_owned(), ..StoreState::default() }).unwrap();
+        let of = |host: &str, niche: &str| states.of_row(host, &row(niche)).unwrap();
+        let first = of("a.example", "art");
+        assert!(Arc::ptr_eq(&first, &of("a.example", "art")), "the same bytes are not decoded again");
+        assert_eq!((of("a.example", "toys").niche.as_str(), of("b.example", "art").niche.as_str()), ("toys", "art"));
+        assert!(states.of_row("a.example", b"{").is_err());
+        assert_eq!(of("a.example", "toys").niche, "toys");
+    }
 
     /// Proves that a store, or an item of a store, that is not configured is refused with the nearest one, and that every store is known without any
     /// configured one.
