@@ -2,8 +2,8 @@
 //! explorers of their services.
 
 use maud::{Markup, html};
+use operation::Operation;
 use operation::problem::Problem;
-use operation::{Operation, Price};
 use pages::{Page, table};
 use schemas::error_code::ErrorCode;
 use serde_json::Value;
@@ -12,6 +12,7 @@ use crate::explorer::{Row, named};
 use crate::fields::{at, cell, is_empty, label, time, whole};
 use crate::filters::{has_filter, help, late_news, meanings};
 use crate::layout::{note, notice};
+use crate::list_kind::ListKind;
 use crate::this_view::{View, this_view};
 use crate::{ENTITIES, Pairs, Reads, Shown, url};
 
@@ -260,16 +261,10 @@ fn explorer(shown: &Shown<'_>, section: &Value) -> String {
         .flatten()
         .filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned())))
         .collect();
-    let takes = |operation: &&Operation| operation.price == Price::Free && filter.iter().all(|(name, _)| has_filter(operation, name));
-    let (view, late_news) = if shown.operation(shown.service.page.list).as_ref().is_some_and(takes) {
-        ("records", None)
-    } else if let Some(feed) = shown.filtered_feed().filter(takes) {
-        ("changes", late_news(feed))
-    } else {
-        return shown.explorer();
-    };
-    let pairs: Pairs = std::iter::once(("view".to_owned(), view.to_owned())).chain(filter).chain(late_news).collect();
-    format!("{}{}", shown.explorer(), url::query(&pairs))
+    let takes_all = |operation: &Operation| filter.iter().all(|(name, _)| has_filter(operation, name));
+    let Some((kind, operation)) = shown.free_list(takes_all) else { return shown.explorer() };
+    let late_news = late_news(operation).filter(|_| kind == ListKind::Changes);
+    shown.explorer_of(kind, filter.into_iter().chain(late_news))
 }
 
 #[cfg(test)]

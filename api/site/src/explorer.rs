@@ -15,6 +15,7 @@ use crate::chart::{Share, breakdown, histogram};
 use crate::fields::{at, cell, grouped, is_empty, label, name, text, time, title, today};
 use crate::last_sync::last_sync;
 use crate::layout::{note, notice};
+use crate::list_kind::ListKind;
 use crate::pulse::{Pulse, pulse};
 use crate::this_view::{View, atom, this_view};
 use crate::url::value;
@@ -39,22 +40,6 @@ const SHARES_MAX: usize = 8;
 const ENVELOPE: [&str; 7] = ["event", "seq", "recordedAt", "backfill", "record", "contentHash", "urlNote"];
 /// The longest value of a change that is shown with it, in characters.
 const DETAIL_CHARS_MAX: usize = 80;
-
-/// What a page lists.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Records,
-    Changes,
-}
-
-impl Kind {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Records => "records",
-            Self::Changes => "changes",
-        }
-    }
-}
 
 /// A row: a record, and the change that made it if the page lists changes.
 #[derive(Default)]
@@ -82,6 +67,18 @@ impl Row {
     /// The row of a record.
     pub(crate) fn of_record(record: Value) -> Self {
         Self { record, ..Self::default() }
+    }
+
+    /// The rows of an answer, in its order: those of the page's lists of records, the changes of a feed, or what another operation lists.
+    pub(crate) fn of_answer(shown: &Shown<'_>, operation: &Operation, kind: Option<ListKind>, answer: &mut Value) -> Vec<Self> {
+        let lists: Vec<&str> = if kind == Some(ListKind::Records) { shown.service.page.rows.to_vec() } else { vec![operation.list] };
+        let mut rows = Vec::new();
+        for list in lists {
+            let Some(Value::Array(items)) = answer.get_mut(list).map(Value::take) else { continue };
+            let row = |item| if kind == Some(ListKind::Changes) { Self::of_change(shown, item) } else { Self::of_record(item) };
+            rows.extend(items.into_iter().map(row));
+        }
+        rows
     }
 
     /// Leaves the first row of each record. Records without an id all stay.
@@ -121,24 +118,24 @@ pub(crate) async fn page<'a>(reads: &'a dyn Reads, shown: Shown<'a>, pairs: &Pai
     let hints = shown.service.page;
     let list = shown.operation(hints.list);
     let wanted = value(pairs, "view");
-    let kind = if list.is_some() && wanted != Kind::Changes.name() { Kind::Records } else { Kind::Changes };
+    let kind = if list.is_some() && wanted != ListKind::Changes.name() { ListKind::Records } else { ListKind::Changes };
     let feed = shown.filtered_feed().filter(|feed| feed.price == Price::Free);
     let (start, cursor) = (value(pairs, "start"), value(pairs, "cursor"));
     let is_placed = !(start.is_empty() && cursor.is_empty());
     let is_filtered = feed.is_some_and(|feed| !filters::given(feed, pairs).is_empty()) || is_placed;
     let changes = shown.operation("changes");
     let (operation, mut arguments) = match kind {
-        Kind::Records => (list, arguments_of(pairs)),
-        Kind::Changes if is_filtered || unknown(changes, pairs) => (feed.or(changes), arguments_of(pairs)),
-        Kind::Changes => (changes, arguments_of(pairs)),
+        ListKind::Records => (list, arguments_of(pairs)),
+        ListKind::Changes if is_filtered || unknown(changes, pairs) => (feed.or(changes), arguments_of(pairs)),
+        ListKind::Changes => (changes, arguments_of(pairs)),
     };
     let Some(operation) = operation else { return Err(Problem::new(schemas::error_code::ErrorCode::NotFound, "this service has no feed")) };
     if filters::takes(operation, "limit") {
         arguments.push(("limit".to_owned(), ROWS.to_string()));
     }
     let is_unfiltered = operation.name == "changes";
-    let newest = kind == Kind::Changes && is_unfiltered && cursor.is_empty() && (start.is_empty() || is_newest(pairs));
-    if kind == Kind::Changes && !is_unfiltered && !is_placed {
+    let newest = kind == ListKind::Changes && is_unfiltered && cursor.is_empty() && (start.is_empty() || is_newest(pairs));
+    if kind == ListKind::Changes && !is_unfiltered && !is_placed {
         arguments.push(("start".to_owned(), NEWEST.to_owned()));
     }
     let finding = async {
@@ -167,10 +164,10 @@ pub(crate) async fn page<'a>(reads: &'a dyn Reads, shown: Shown<'a>, pairs: &Pai
         sort_rows(&mut listing.rows, sort, hints.title);
     }
     let counted = recent.as_deref().unwrap_or(&listing.rows);
-    let shares = shares(&shown, counted, if kind == Kind::Records { Some(operation) } else { feed });
+    let shares = shares(&shown, counted, if kind == ListKind::Records { Some(operation) } else { feed });
     let form_of = match kind {
-        Kind::Records => Some(operation),
-        Kind::Changes => feed,
+        ListKind::Records => Some(operation),
+        ListKind::Changes => feed,
     };
     let path = shown.explorer();
     let day = today(reads.now_ms()).yesterday().map(|day| day.to_string()).unwrap_or_default();
@@ -193,21 +190,21 @@ pub(crate) async fn page<'a>(reads: &'a dyn Reads, shown: Shown<'a>, pairs: &Pai
         }
         @if list.is_some() {
             nav.tabs aria-label="View" {
-                @for (tab, words) in [(Kind::Records, "Records"), (Kind::Changes, "Changes")] {
-                    a href={ (path) "?view=" (tab.name()) } aria-current=[(tab == kind).then_some("page")] { (words) }
+                @for (tab, words) in [(ListKind::Records, "Records"), (ListKind::Changes, "Changes")] {
+                    a href=(shown.explorer_of(tab, [])) aria-current=[(tab == kind).then_some("page")] { (words) }
                 }
             }
         }
-        @if kind == Kind::Changes && feed.is_none() && shown.filtered_feed().is_some() {
+        @if kind == ListKind::Changes && feed.is_none() && shown.filtered_feed().is_some() {
             p.soft { "Without a key the changes are shown in their free form. Filters over changes need a key." }
         }
-        (filters::form(&path, kind.name(), form_of, &[hints.searches, hints.slow_searches].concat(), kind == Kind::Changes && feed.is_some(), pairs))
+        (filters::form(&path, kind.name(), form_of, &[hints.searches, hints.slow_searches].concat(), kind == ListKind::Changes && feed.is_some(), pairs))
         @if let Some(address) = new_filter::address(&shown, pairs) {
             p { a href=(address) { "Save this filter" } " " span.soft { "for feeds, with a key" } }
         }
         @if let Some(note) = &listing.note { (note) }
         @if let Some(problem) = &refusal { (notice(&problem.detail, problem.code)) }
-        @if kind == Kind::Changes && !newest && !listing.rows.is_empty() { (order(&path, pairs, is_newest(&view.arguments))) }
+        @if kind == ListKind::Changes && !newest && !listing.rows.is_empty() { (order(&path, pairs, is_newest(&view.arguments))) }
         @if listing.rows.is_empty() { (nothing(&shown, kind, feed, pairs, !listing.next.is_empty())) } @else { (table(&shown, kind, &listing.rows, list, pairs)) }
         (pager(&path, pairs, &listing.next))
         (this_view(&shown, &view, webhook.as_ref(), &day))
@@ -235,28 +232,20 @@ fn arguments_of(pairs: &Pairs) -> Pairs {
 }
 
 /// The answer of a list or of the filtered feed.
-async fn listed(reads: &dyn Reads, shown: Shown<'_>, kind: Kind, operation: &Operation, arguments: &Pairs) -> Result<Listing, Problem> {
+async fn listed(reads: &dyn Reads, shown: Shown<'_>, kind: ListKind, operation: &Operation, arguments: &Pairs) -> Result<Listing, Problem> {
     let mut answer = reads.read(shown.service.name, operation.name, arguments.clone()).await?;
-    let lists: Vec<&str> = if kind == Kind::Records { shown.service.page.rows.to_vec() } else { vec![operation.list] };
-    let mut rows = Vec::new();
-    for list in lists {
-        let Some(Value::Array(items)) = answer.get_mut(list).map(Value::take) else { continue };
-        rows.extend(items.into_iter().map(|item| match kind {
-            Kind::Records => Row::of_record(item),
-            Kind::Changes => Row::of_change(&shown, item),
-        }));
-    }
+    let mut rows = Row::of_answer(&shown, operation, Some(kind), &mut answer);
     let text = |name: &str| answer[name].as_str().map(str::to_owned);
     let next = match kind {
-        Kind::Records => text("next").map(|next| vec![("after", next)]),
-        Kind::Changes if is_newest(arguments) && operation.name == "changes" => {
+        ListKind::Records => text("next").map(|next| vec![("after", next)]),
+        ListKind::Changes if is_newest(arguments) && operation.name == "changes" => {
             Some(change_before(&answer)).filter(|before| *before > 0).map(|before| vec![("until", before.to_string())])
         }
-        Kind::Changes if is_newest(arguments) => text("older").map(|older| vec![("cursor", older), ("start", NEWEST.to_owned())]),
-        Kind::Changes => text("cursor").filter(|_| answer["hasMore"] == true).map(|next| vec![("cursor", next)]),
+        ListKind::Changes if is_newest(arguments) => text("older").map(|older| vec![("cursor", older), ("start", NEWEST.to_owned())]),
+        ListKind::Changes => text("cursor").filter(|_| answer["hasMore"] == true).map(|next| vec![("cursor", next)]),
     }
     .unwrap_or_default();
-    if kind == Kind::Changes && is_newest(arguments) {
+    if kind == ListKind::Changes && is_newest(arguments) {
         rows.reverse();
     }
     Ok(Listing { rows, note: Some(note(&answer)), next })
@@ -334,9 +323,10 @@ fn shares(shown: &Shown<'_>, rows: &[Row], linked: Option<&Operation>) -> Vec<Sh
     let mut all: Vec<(String, usize)> = counts.into_iter().collect();
     all.sort_by(|one, other| other.1.cmp(&one.1).then_with(|| one.0.cmp(&other.0)));
     let is_linked = linked.is_some_and(|operation| filters::has_filter(operation, facet));
-    let view = if linked.is_some_and(|operation| operation.name == shown.service.page.list) { Kind::Records } else { Kind::Changes };
+    let is_of_list = linked.is_some_and(|operation| operation.name == shown.service.page.list);
+    let kind = if is_of_list { ListKind::Records } else { ListKind::Changes };
     let link = |name: &str| {
-        if is_linked { format!("{}{}", shown.explorer(), url::query(&[("view", view.name()), (facet, name)])) } else { String::new() }
+        if is_linked { shown.explorer_of(kind, [(facet.to_owned(), name.to_owned())]) } else { String::new() }
     };
     all.into_iter().take(SHARES_MAX).map(|(name, count)| Share { link: link(&name), name, count }).collect()
 }
@@ -400,7 +390,7 @@ fn with(pairs: &Pairs, name: &str, value: &str, without: &[&str]) -> String {
 }
 
 /// The rows, and what their columns mean. `list` is the operation of the list of records.
-fn table(shown: &Shown<'_>, kind: Kind, rows: &[Row], list: Option<&Operation>, pairs: &Pairs) -> Markup {
+fn table(shown: &Shown<'_>, kind: ListKind, rows: &[Row], list: Option<&Operation>, pairs: &Pairs) -> Markup {
     let hints = shown.service.page;
     // A column in which nothing is known, or which repeats the titles, says nothing.
     let says = |row: &Row, column: &str| {
@@ -429,7 +419,7 @@ fn table(shown: &Shown<'_>, kind: Kind, rows: &[Row], list: Option<&Operation>, 
                 tr role="row" {
                     (heading(TITLE_COLUMN, "Record"))
                     @for column in &columns { (heading(column, &label(column))) }
-                    @if kind == Kind::Changes { (heading(TIME_COLUMN, "Recorded")) }
+                    @if kind == ListKind::Changes { (heading(TIME_COLUMN, "Recorded")) }
                 }
             }
             tbody role="rowgroup" {
@@ -437,18 +427,18 @@ fn table(shown: &Shown<'_>, kind: Kind, rows: &[Row], list: Option<&Operation>, 
                     tr role="row" {
                         th scope="row" role="rowheader" {
                             (link(shown, row))
-                            @if kind == Kind::Changes && !row.details.is_empty() { span.what { bdi { (row.details) } } }
+                            @if kind == ListKind::Changes && !row.details.is_empty() { span.what { bdi { (row.details) } } }
                         }
                         @for column in &columns {
                             @let value = at(&row.record, column);
                             td role="cell" data-label=(label(column)) class=[class_of(is_number(column), value)] { (cell(column, value)) }
                         }
-                        @if kind == Kind::Changes { td.recorded role="cell" data-label="Recorded" { (event(&row.event)) " " (time(&row.recorded_at)) } }
+                        @if kind == ListKind::Changes { td.recorded role="cell" data-label="Recorded" { (event(&row.event)) " " (time(&row.recorded_at)) } }
                     }
                 }
             }
         }
-        (meanings::of_columns(shown, list.filter(|_| kind == Kind::Records), &columns))
+        (meanings::of_columns(shown, list.filter(|_| kind == ListKind::Records), &columns))
     }
 }
 
@@ -481,10 +471,10 @@ fn is_continued(pairs: &Pairs) -> bool {
 }
 
 /// Why a table has no rows, and what to do. `feed` is the filtered feed, if it is free. A search reads a part of a feed, so there can be a next page.
-fn nothing(shown: &Shown<'_>, kind: Kind, feed: Option<&Operation>, pairs: &Pairs, has_next: bool) -> Markup {
+fn nothing(shown: &Shown<'_>, kind: ListKind, feed: Option<&Operation>, pairs: &Pairs, has_next: bool) -> Markup {
     let is_continued = is_continued(pairs);
     let is_filtered = pairs.iter().any(|(name, _)| !["view", "sort"].contains(&name.as_str()));
-    let feed = feed.filter(|_| kind == Kind::Changes && !is_continued);
+    let feed = feed.filter(|_| kind == ListKind::Changes && !is_continued);
     let late_news = feed.and_then(filters::late_news).filter(|(name, _)| value(pairs, name).is_empty());
     html! {
         p.empty {
@@ -500,7 +490,7 @@ fn nothing(shown: &Shown<'_>, kind: Kind, feed: Option<&Operation>, pairs: &Pair
                     "Late news is left out: what was recorded long after its day, such as all that the first sync of a register found. "
                     a href={ (shown.explorer()) (with(pairs, name, on, &CONTINUED)) } { "Include late news" } " · "
                 }
-                a href={ (shown.explorer()) "?view=" (kind.name()) } { "Show all " (kind.name()) }
+                a href=(shown.explorer_of(kind, [])) { "Show all " (kind.name()) }
             } @else {
                 "No " (kind.name()) " to show yet. They appear here when the upstreams publish some, and with a key there may be more."
             }

@@ -16,6 +16,7 @@ pub mod guides;
 mod home;
 mod last_sync;
 mod layout;
+mod list_kind;
 pub mod live;
 mod meanings;
 mod paths;

@@ -5,19 +5,16 @@ use maud::{Markup, html};
 use operation::problem::Problem;
 use operation::{Operation, Price};
 use pages::Page;
-use serde_json::Value;
 
 use crate::explorer::{Row, named};
 use crate::fields::{at, cell, is_empty, label};
+use crate::list_kind::ListKind;
 use crate::{EXPLORE, Pairs, Reads, Shown, entities, filters, url};
 
 /// The longest search, in characters.
 const WORDS_CHARS_MAX: usize = 200;
 /// The records that are shown of each service.
 const SHOWN_MAX: usize = 5;
-/// The views of an explorer, as its address names them.
-const RECORDS: &str = "records";
-const CHANGES: &str = "changes";
 /// The fields that are shown with each record.
 const COLUMNS_MAX: usize = 4;
 
@@ -96,29 +93,27 @@ struct Found<'a> {
     unsearched: String,
 }
 
-/// A search of one service: an operation, its argument for words, and the view of the explorer that shows the same; empty for none.
+/// A search of one service: an operation, its argument for words, and what the explorer lists that shows the same; `None` if none does.
 #[derive(Clone, Copy)]
 struct Question<'a> {
     operation: &'a Operation,
     argument: &'static str,
-    view: &'static str,
+    kind: Option<ListKind>,
 }
 
 /// How a service is searched without a key by some arguments of its list, or of its filtered feed if the list takes none of them.
 fn questions<'a>(shown: &Shown<'a>, arguments: &[&'static str]) -> Vec<Question<'a>> {
-    let of = |operation: &'a Operation, view: &'static str| -> Vec<Question<'a>> {
-        let taken = arguments.iter().filter(|argument| operation.price == Price::Free && filters::takes(operation, argument));
-        taken.map(|&argument| Question { operation, argument, view }).collect()
-    };
-    let of_list = shown.operation(shown.service.page.list).map(|list| of(list, RECORDS)).unwrap_or_default();
-    if of_list.is_empty() { shown.filtered_feed().map(|feed| of(feed, CHANGES)).unwrap_or_default() } else { of_list }
+    let takes_any = |operation: &Operation| arguments.iter().any(|argument| filters::takes(operation, argument));
+    let Some((kind, operation)) = shown.free_list(takes_any) else { return Vec::new() };
+    let taken = arguments.iter().filter(|argument| filters::takes(operation, argument));
+    taken.map(|&argument| Question { operation, argument, kind: Some(kind) }).collect()
 }
 
 /// The further operations of a service that find records by words, without a key.
 fn lookups<'a>(shown: &Shown<'a>) -> Vec<Question<'a>> {
     let of = |&(name, argument): &(&'static str, &'static str)| {
         let operation = shown.operation(name).filter(|operation| operation.price == Price::Free)?;
-        Some(Question { operation, argument, view: "" })
+        Some(Question { operation, argument, kind: None })
     };
     shown.service.page.lookups.iter().filter_map(of).collect()
 }
@@ -153,7 +148,7 @@ async fn find_by_words<'a>(reads: &dyn Reads, shown: Shown<'a>, words: &str) -> 
     let asked = [questions(&shown, page.searches), lookups(&shown)].concat();
     let slow = questions(&shown, page.slow_searches);
     let mut found = ask(reads, found, &asked, words).await;
-    found.slow = slow.iter().map(|question| link(&shown, question, words, "Search")).collect();
+    found.slow = slow.iter().filter_map(|question| link(&shown, question, words, "Search")).collect();
     if asked.is_empty() {
         let none = "it has no search by words without a key";
         let later = "it has no index of words, and is searched if no other service finds them";
@@ -174,21 +169,22 @@ async fn find_slowly<'a>(reads: &dyn Reads, mut found: Found<'a>, words: &str) -
     finished(ask(reads, found, &asked, words).await)
 }
 
-/// The link to the explorer that shows what a question finds: "All by recipient in Contract awards".
-fn link(shown: &Shown<'_>, question: &Question<'_>, words: &str, verb: &str) -> (String, String) {
-    let Question { operation, argument, view } = *question;
-    let mut query = vec![("view".to_owned(), view.to_owned()), (argument.to_owned(), words.to_owned())];
-    query.extend(filters::late_news(operation).filter(|_| view == CHANGES));
+/// The link to the explorer that shows what a question finds: "All by recipient in Contract awards"; `None` if none does.
+fn link(shown: &Shown<'_>, question: &Question<'_>, words: &str, verb: &str) -> Option<(String, String)> {
+    let Question { operation, argument, kind } = *question;
+    let kind = kind?;
+    let late_news = filters::late_news(operation).filter(|_| kind == ListKind::Changes);
+    let filter = std::iter::once((argument.to_owned(), words.to_owned())).chain(late_news);
     let heading = format!("{verb} by {} in {}", label(argument).to_lowercase(), shown.service.title);
-    (heading, format!("{}{}", shown.explorer(), url::query(&query)))
+    Some((heading, shown.explorer_of(kind, filter)))
 }
 
 /// Adds what a service answers to some questions, and why if it refuses all of them.
 async fn ask<'a>(reads: &dyn Reads, mut found: Found<'a>, asked: &[Question<'a>], words: &str) -> Found<'a> {
     let shown = found.shown;
-    let answers = join_all(asked.iter().map(|Question { operation, argument, view }| {
+    let answers = join_all(asked.iter().map(|Question { operation, argument, kind }| {
         let mut given = vec![((*argument).to_owned(), words.to_owned()), ("limit".to_owned(), SHOWN_MAX.to_string())];
-        if *view == CHANGES {
+        if *kind == Some(ListKind::Changes) {
             given.push(("start".to_owned(), "newest".to_owned()));
             given.extend(filters::late_news(operation));
         }
@@ -204,19 +200,13 @@ async fn ask<'a>(reads: &dyn Reads, mut found: Found<'a>, asked: &[Question<'a>]
                 continue;
             }
         };
-        let is_feed = question.view == CHANGES;
-        let lists = if question.view == RECORDS { shown.service.page.rows.to_vec() } else { vec![question.operation.list] };
-        let mut rows: Vec<Row> = Vec::new();
-        for list in lists {
-            let Some(Value::Array(items)) = answer.get_mut(list).map(Value::take) else { continue };
-            rows.extend(items.into_iter().map(|item| if is_feed { Row::of_change(&shown, item) } else { Row::of_record(item) }));
-        }
+        let mut rows = Row::of_answer(&shown, question.operation, question.kind, &mut answer);
         // A feed has its oldest changes first.
-        if is_feed {
+        if question.kind == Some(ListKind::Changes) {
             rows.reverse();
         }
-        if !rows.is_empty() && !question.view.is_empty() {
-            found.all.push(link(&shown, question, words, "All"));
+        if !rows.is_empty() {
+            found.all.extend(link(&shown, question, words, "All"));
         }
         found.rows.extend(rows);
     }

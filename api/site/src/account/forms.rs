@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use super::calls::{Arguments, Calls};
 use crate::fields::{is_empty, label, text};
 use crate::url::value;
-use crate::{Pairs, Shown, filters, url};
+use crate::{Pairs, Shown, filters};
 
 /// The longest value of a field in a list, in characters.
 const VALUE_CHARS_MAX: usize = 200;
@@ -121,15 +121,10 @@ pub(super) fn fields_in_words(fields: &Map<String, Value>, otherwise: &str) -> M
 
 /// The address of the explorer that shows a filter; `None` if no page takes all of its fields without a key.
 pub(super) fn explorer(shown: &Shown<'_>, filter: &Map<String, Value>) -> Option<String> {
-    let takes_all = |operation: &&Operation| filter.keys().all(|name| filters::has_filter(operation, name));
-    let list = shown.operation(shown.service.page.list).filter(takes_all).map(|_| "records");
-    let feed = || shown.filtered_feed().filter(|feed| feed.price == operation::Price::Free).filter(takes_all).map(|_| "changes");
-    let view = list.or_else(feed).filter(|_| !filter.is_empty())?;
-    let mut pairs = vec![("view".to_owned(), view.to_owned())];
-    for (name, value) in filter {
-        pairs.push((name.clone(), in_query(value)?));
-    }
-    Some(format!("{}{}", shown.explorer(), url::query(&pairs)))
+    let takes_all = |operation: &Operation| filter.keys().all(|name| filters::has_filter(operation, name));
+    let (kind, _) = shown.free_list(takes_all).filter(|_| !filter.is_empty())?;
+    let pairs = filter.iter().map(|(name, value)| Some((name.clone(), in_query(value)?))).collect::<Option<Pairs>>()?;
+    Some(shown.explorer_of(kind, pairs))
 }
 
 /// A value as a query has it; `None` for an object.
