@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use operation::feed_start::{NEWEST, is_start};
 use operation::problem::Problem;
 use operation::{Call, Form};
 use schemars::JsonSchema;
@@ -10,8 +11,6 @@ use tokio::time::Instant;
 
 /// The most items of a page.
 pub const LIMIT_MAX: usize = 200;
-/// The `start` of a page with the last changes.
-const NEWEST: &str = "newest";
 /// The longest time that a request may wait for new changes, in seconds.
 const WAIT_S_MAX: u64 = 30;
 
@@ -86,7 +85,7 @@ impl PageRequest {
     /// Whether the page has the last changes.
     pub(super) fn is_newest(&self, call: &Call) -> bool {
         match &self.start {
-            Some(start) => start.trim().eq_ignore_ascii_case(NEWEST),
+            Some(start) => is_start(start, NEWEST),
             None => call.form == Form::Atom,
         }
     }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use operation::context::{Context, Part, store_problem};
+use operation::feed_start::{EARLIEST, LATEST, is_start};
 use operation::problem::Problem;
 use schemas::position::Seq;
 use tokio::time::Instant;
@@ -30,8 +31,8 @@ pub(crate) async fn catch_up(ctx: &Context, source: &Source, seq: Seq, at: Posit
 /// The seq after which a feed without a cursor starts.
 pub(crate) async fn start(ctx: &Context, source: &Source, start: Option<&str>, at: &Position) -> Result<Seq, Problem> {
     let from_ms = match start {
-        Some(text) if text.trim().eq_ignore_ascii_case("earliest") => return Ok(Seq(0)),
-        Some(text) if text.trim().eq_ignore_ascii_case("latest") => return Ok(at.seq),
+        Some(text) if is_start(text, EARLIEST) => return Ok(Seq(0)),
+        Some(text) if is_start(text, LATEST) => return Ok(at.seq),
         None => at.now.as_millisecond() - RECENT_MS,
         Some(text) => match parse_date(text) {
             Some(date) => start_ms(date),

@@ -4,6 +4,7 @@
 //! that sort as text, so an offset is the seq of a change with zeros before it. It needs no signature: it selects nothing that `start` and
 //! a cursor cannot select.
 
+use operation::feed_start::{EARLIEST, LATEST};
 use operation::problem::Problem;
 use operation::{Answer, Call, DURABLE_STREAM_WAIT_S, Definition, Form, Operation, Surface};
 use schemars::JsonSchema;
@@ -87,8 +88,8 @@ async fn answer((source, compared): (Source, &[&str]), call: Call, request: Stre
     }
     let secrets = &call.context.secrets;
     let (start, cursor) = match offset.as_deref() {
-        None | Some("-1") => (Some("earliest".to_owned()), None),
-        Some("now") => (Some("latest".to_owned()), None),
+        None | Some("-1") => (Some(EARLIEST.to_owned()), None),
+        Some("now") => (Some(LATEST.to_owned()), None),
         Some(text) => (None, Some(cursor::encode(secrets, source.service, seq_of(text)?, ""))),
     };
     let call = Call { form: Form::Events, ..call };

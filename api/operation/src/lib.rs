@@ -5,6 +5,7 @@
 
 pub mod context;
 pub mod document_receipt;
+pub mod feed_start;
 mod file_body;
 pub mod known_values;
 pub mod metrics;

@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 
 use futures_util::future::join3;
 use maud::{Markup, html};
+use operation::feed_start::{EARLIEST, NEWEST, is_start};
 use operation::problem::Problem;
 use operation::{Operation, Price};
 use pages::Page;
@@ -28,10 +29,6 @@ const PARTS_MAX: u64 = 4;
 /// The column of the titles of records, and that of the times of changes, as `sort` names them. No record has fields of these names.
 const TITLE_COLUMN: &str = "record";
 const TIME_COLUMN: &str = "recordedAt";
-/// The `start` of the last changes of a feed.
-const NEWEST: &str = "newest";
-/// The `start` of a feed from its first change on, as far as a visitor sees it.
-const EARLIEST: &str = "earliest";
 /// The parameters of a page that say where it continues.
 const CONTINUED: [&str; 3] = ["after", "cursor", "until"];
 /// The most values that a breakdown shows.
@@ -462,7 +459,7 @@ fn order(path: &str, pairs: &Pairs, is_newest: bool) -> Markup {
 
 /// Whether a query asks for the last changes of a feed.
 fn is_newest(pairs: &Pairs) -> bool {
-    value(pairs, "start").trim().eq_ignore_ascii_case(NEWEST)
+    is_start(value(pairs, "start"), NEWEST)
 }
 
 /// Whether a query asks for a later page of a list.

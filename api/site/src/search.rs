@@ -2,6 +2,7 @@
 
 use futures_util::future::{join, join_all};
 use maud::{Markup, html};
+use operation::feed_start::NEWEST;
 use operation::problem::Problem;
 use operation::{Operation, Price};
 use pages::Page;
@@ -185,7 +186,7 @@ async fn ask<'a>(reads: &dyn Reads, mut found: Found<'a>, asked: &[Question<'a>]
     let answers = join_all(asked.iter().map(|Question { operation, argument, kind }| {
         let mut given = vec![((*argument).to_owned(), words.to_owned()), ("limit".to_owned(), SHOWN_MAX.to_string())];
         if *kind == Some(ListKind::Changes) {
-            given.push(("start".to_owned(), "newest".to_owned()));
+            given.push(("start".to_owned(), NEWEST.to_owned()));
             given.extend(filters::late_news(operation));
         }
         reads.read(shown.service.name, operation.name, given)

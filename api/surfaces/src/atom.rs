@@ -8,6 +8,7 @@ use std::borrow::Cow;
 
 use documents::plain_text::plain_text;
 use documents::wire::ATOM;
+use operation::feed_start::NEWEST;
 use operation::{Event, Operation, Price};
 use proofs::hash::Hash32;
 use quick_xml::Writer;
@@ -61,7 +62,7 @@ impl Document<'_> {
         if let Some(older) = older {
             // A page that ends at a cursor has nothing to wait for.
             let is_kept = |name: &str| !["cursor", "start", "rebase", "wait"].contains(&name);
-            out.link("previous", ATOM, &self.url(is_kept, &[("cursor", older), ("start", "newest")]));
+            out.link("previous", ATOM, &self.url(is_kept, &[("cursor", older), ("start", NEWEST)]));
         }
         if let Some(next) = next {
             out.link("next", ATOM, &self.url(|name| !["cursor", "start", "rebase"].contains(&name), &[("cursor", next)]));

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use futures_util::{Stream, stream};
 use operation::context::Context;
+use operation::feed_start::LATEST;
 use serde_json::Value;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::broadcast::{Receiver, Sender};
@@ -92,7 +93,7 @@ impl Live {
 
 /// Sends the changes of a service from now on. Ends if the service shows none without a key.
 async fn follow_service(context: Arc<Context>, mounted: Arc<Mounted>, items: Sender<Bytes>) {
-    let mut place = ("start".to_owned(), "latest".to_owned());
+    let mut place = ("start".to_owned(), LATEST.to_owned());
     loop {
         let arguments = vec![place.clone(), ("wait".to_owned(), WAIT_S.to_string())];
         match mounted.show(&context, "changes", arguments, IpAddr::V4(Ipv4Addr::LOCALHOST)).await {

@@ -9,6 +9,7 @@ mod sections;
 mod tests;
 
 use futures_util::future::{join, join5};
+use operation::feed_start::NEWEST;
 use operation::problem::Problem;
 use operation::{Answer, Definition, EntityLink, Operation};
 use schemars::JsonSchema;
@@ -218,7 +219,7 @@ async fn recalls(asker: &Asker, name: &str, as_of: &str, limit: usize) -> Sectio
 /// Asks for the newest trademarks of an owner, and for one more than are shown, which says that there are more. Nearly all of the register is late news.
 async fn trademarks(asker: &Asker, name: &str, as_of: &str, limit: usize) -> Section {
     let owner = plain_name(name);
-    let arguments = json!({ "owner": owner, "includeBackfill": true, "start": "newest", "limit": limit + 1, "asOf": as_of });
+    let arguments = json!({ "owner": owner, "includeBackfill": true, "start": NEWEST, "limit": limit + 1, "asOf": as_of });
     let asked = asker.ask("names", "whats_changed_since", arguments).await.newest_first("changes");
     asked.section("trademarks", "changes", "a part of the name of the owner", limit, all).filtered_by("owner", &owner)
 }
@@ -233,7 +234,7 @@ async fn funding(asker: &Asker, kind: &str, name: &str, as_of: &str, limit: usiz
 /// Asks for the newest leads of laboratories of an organisation, late news included, and for one more than are shown, which says that there are more.
 async fn leads(asker: &Asker, name: &str, as_of: &str, limit: usize) -> Section {
     let org = plain_name(name);
-    let arguments = json!({ "org": org, "includeBackfill": true, "start": "newest", "limit": limit + 1, "asOf": as_of });
+    let arguments = json!({ "org": org, "includeBackfill": true, "start": NEWEST, "limit": limit + 1, "asOf": as_of });
     let asked = asker.ask("labs", "whats_changed_since", arguments).await.newest_first("changes");
     asked.section("leads of laboratories", "changes", "a part of the name", limit, all).filtered_by("org", &org)
 }
