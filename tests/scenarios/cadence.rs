@@ -475,7 +475,10 @@ async fn suppressed_shops_are_hidden() {
 
     suppression::suppress(&api.context, "shop", "Harbor-Kicks.example", "on request").await.unwrap();
     let hidden = board().await;
-    assert!(of_host(&hidden) == 0 && hidden["note"].as_str().unwrap().contains("items are hidden on request"), "{hidden}");
+    assert!(
+        of_host(&hidden) == 0 && hidden["note"].as_str().unwrap().contains("items that are hidden on request and left out: "),
+        "{hidden}"
+    );
     assert_eq!(hidden["count"].as_u64().unwrap() as usize + of_host(&before.0), before.0["count"].as_u64().unwrap() as usize);
     // As for a shop that nobody knows.
     assert_eq!(predict().await.unwrap_err().code, ErrorCode::ParameterInvalid);

@@ -5,6 +5,7 @@
 mod arguments;
 mod definition;
 mod free_rows;
+mod hidden;
 mod new_records;
 pub mod pages;
 mod reader;
@@ -26,6 +27,7 @@ use arguments::Arguments;
 pub use arguments::{filter_properties, properties_of, read_filter};
 pub use definition::{Difference, Read};
 pub use free_rows::{FreeRows, order_by_shown};
+pub use hidden::hidden_note;
 pub use new_records::NewRecords;
 pub use pages::Extent;
 pub use reader::{Completeness, Period, Reader, Window};

@@ -11,6 +11,7 @@ use feed::position::Position;
 use feed::query::{DIGEST_MAX, newest};
 use operation::context::{Context, Part, store_problem, stored};
 use operation::problem::Problem;
+use reads::read::hidden_note;
 use schemas::key;
 use schemas::position::Seq;
 
@@ -254,8 +255,7 @@ impl Catalog {
     /// What answers say about the items that they leave out.
     pub(crate) fn notes(&self) -> impl Iterator<Item = String> {
         let cut = self.is_cut.then(|| format!("the niche has more than {ITEMS_MAX} items; the others are left out"));
-        let hidden = (!self.hidden.is_empty()).then(|| format!("{} items are hidden on request", self.hidden.len()));
-        cut.into_iter().chain(hidden)
+        cut.into_iter().chain(hidden_note("items", self.hidden.len()))
     }
 
     /// The state of a store; an empty one if it is unknown.

@@ -11,14 +11,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::filter::{self, Filter, keys_of};
-use super::findings::{Counted, MATCHES_MAX, earliest, hidden_note, of_lists, whole_list};
+use super::findings::{Counted, MATCHES_MAX, earliest, of_lists, whole_list};
 use super::followed::Exclusions;
 use crate::{DISCLAIMER, FEED, source_url};
 use feed::derived::Derived;
 use feed::places::Walk;
 use operation::problem::Problem;
 use operation::{Definition, Price};
-use reads::read::{Read, Reader};
+use reads::read::{Read, Reader, hidden_note};
 
 /// The match by a name of the same letters or words.
 const NAME_EXACT: &str = "name_exact";

@@ -82,12 +82,6 @@ impl Counted {
     }
 }
 
-/// What an answer says of records that it leaves out because they are hidden; `None` if there are none.
-#[must_use]
-pub(crate) fn hidden_note(what: &str, hidden: usize) -> Option<String> {
-    (hidden > 0).then(|| format!("{what} that are hidden on request and left out: {hidden}"))
-}
-
 /// The place of an exclusion among others: the earliest first, those without a day last.
 pub(crate) fn earliest(record: &Exclusion) -> (bool, String, String) {
     (record.since().is_empty(), record.since().to_owned(), record.id.clone())
@@ -408,7 +402,7 @@ mod tests {
         assert_eq!(of(&[("ACME INC", "B"), ("ACME", "B"), ("ACME", "")]), [""; 0]);
     }
 
-    /// Proves that hidden records are counted and not shown, that the others keep their order, and that a note names the number if there are any.
+    /// Proves that hidden records are counted and not shown, and that the others keep their order.
     #[test]
     fn hidden_records_are_counted() {
         let of = |ids: &[(&str, bool)]| {
@@ -418,7 +412,5 @@ mod tests {
         };
         assert_eq!(of(&[]), (String::new(), 0));
         assert_eq!(of(&[("c", false), ("a", true), ("b", false), ("d", true)]), ("c,b".to_owned(), 2));
-        assert_eq!(hidden_note("exclusions", 0), None);
-        assert_eq!(hidden_note("exclusions", 2).unwrap(), "exclusions that are hidden on request and left out: 2");
     }
 }

@@ -14,14 +14,14 @@ use texts::dollars::Dollars;
 
 use super::calibration::Calibration;
 use super::filter::Filter;
-use super::findings::{Counted, exclusions_of, hidden_note, hits_of};
+use super::findings::{Counted, exclusions_of, hits_of};
 use super::followed::Exclusions;
 use crate::{SOURCE, award_url};
 use feed::cursor;
 use feed::places::{PLACES_MAX, Segment, Walk};
 use operation::problem::Problem;
 use operation::{Definition, Price};
-use reads::read::{Completeness, Read, Reader};
+use reads::read::{Completeness, Read, Reader, hidden_note};
 
 /// The days until the end with all options in which a contract is a candidate.
 const DAYS: (i64, i64) = (30, 540);

@@ -8,11 +8,11 @@ use serde_json::json;
 
 use super::artifact::{Artifact, WHILE_ACTIVE};
 use super::filter::Filter;
-use super::findings::{Counted, Moment, Subject, hidden_note, hits_of_all_days};
+use super::findings::{Counted, Moment, Subject, hits_of_all_days};
 use super::followed::Exclusions;
 use crate::record::HITS;
 use feed::places::Walk;
-use reads::read::{Read, Reader};
+use reads::read::{Read, Reader, hidden_note};
 
 /// The most awards of an artifact.
 const AWARDS_MAX: usize = 3;

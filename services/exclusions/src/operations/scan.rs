@@ -15,12 +15,12 @@ use serde_json::{Value, json};
 
 use super::artifact::{Entity, NO_SIGNAL, ShownExclusion, Summary};
 use super::filter::Filter;
-use super::findings::{Moment, cut_note, hidden_note, hits_of_all_days};
+use super::findings::{Moment, cut_note, hits_of_all_days};
 use super::followed::Exclusions;
 use super::scan_rows;
 use crate::{SCAN_MICROS, SOURCE};
 use feed::places::{Selects, Walk};
-use reads::read::{Read, Reader};
+use reads::read::{Read, Reader, hidden_note};
 
 /// Arguments of `scan`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]

@@ -9,7 +9,7 @@ use feed::latest::{LatestAt, PositionKey};
 use feed::places::{Segment, Walk};
 use operation::context::Part;
 use operation::problem::Problem;
-use reads::read::Reader;
+use reads::read::{Reader, hidden_note};
 
 use super::followed::Parcels;
 
@@ -67,8 +67,7 @@ async fn hidden_total(reader: &Reader<Parcels>, list: &str, part: Segment) -> Re
 /// The note; `None` if nothing is hidden. A total of `None` means that the list was too long to count all.
 fn note(what: &str, total: Option<u64>) -> Option<String> {
     match total {
-        Some(0) => None,
-        Some(total) => Some(format!("{what} that are hidden on request and left out: {total}")),
+        Some(total) => hidden_note(what, usize::try_from(total).unwrap_or(usize::MAX)),
         None => Some(format!("{what} that are hidden on request are left out")),
     }
 }

@@ -20,7 +20,7 @@ use texts::dollars::Dollars;
 use super::filter::Filter;
 use super::followed::Parcels;
 use crate::{DISCLAIMER, FEED, LIENS_MICROS};
-use reads::read::{Read, Reader};
+use reads::read::{Read, Reader, hidden_note};
 
 /// The name of the tool.
 pub const NAME: &str = "lien_bundle_report";
@@ -254,9 +254,7 @@ async fn liens(reader: &mut Reader<Parcels>, list: &str) -> Result<Vec<Lien>, Pr
     let count = found.items.len();
     let shown: Vec<Lien> =
         found.items.into_iter().filter(|record| !record.suppressed).filter_map(|record| record.lien).map(|lien| *lien).collect();
-    if shown.len() < count {
-        reader.note(format!("{} lien(s) are hidden on request, and count nowhere", count - shown.len()));
-    }
+    reader.note(hidden_note("liens", count - shown.len()));
     Ok(shown)
 }
 

@@ -16,7 +16,7 @@ use super::ledger::Ledger;
 use super::measured::{self, NOTHING_READ};
 use super::question::{ALIASES, multiple_default, window_default};
 use super::survey::survey;
-use reads::read::{Completeness, Read, Reader};
+use reads::read::{Completeness, Read, Reader, hidden_note};
 
 /// Arguments of `rising_phrases`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -82,9 +82,8 @@ impl Read for Arguments {
         let question = self.question();
         let completeness = reader.completeness().await?;
         // The same number whatever is asked, as of any time, and whether a hidden phrase rises or not: it must not tell when one does.
-        let hidden = reader.at.view.suppressed_keys();
-        let note = format!("phrases that are hidden on request and left out, also while they do not rise: {hidden}");
-        reader.note((hidden > 0).then_some(note));
+        let note = hidden_note("phrases, rising or not,", reader.at.view.suppressed_keys());
+        reader.note(note);
         let Some(ledger) = Ledger::of(reader.context(), &reader.at, question.window_hours).await? else {
             reader.note(NOTHING_READ.to_owned());
             let window = Window { from: String::new(), to: String::new(), hours: question.window_hours };

@@ -290,7 +290,7 @@ mod tests {
         {
             let (count, note) = rising(arguments.clone()).await;
             assert!(
-                count == 0 && note.contains("hidden on request and left out, also while they do not rise: 2"),
+                count == 0 && note.contains("phrases, rising or not, that are hidden on request and left out: 2"),
                 "{arguments}: {count} {note}"
             );
         }
