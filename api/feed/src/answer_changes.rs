@@ -1,6 +1,7 @@
 //! Changes in answers.
 
 use schemars::JsonSchema;
+use schemas::details::ChangeRecord;
 use schemas::position::Seq;
 use schemas::views::records::Record;
 use serde::Serialize;
@@ -41,6 +42,47 @@ impl<R: Record, T: From<R>> From<Item<R>> for Changed<T> {
             seq: change.seq,
             recorded_at: change.recorded_at,
             before: before.map(T::from),
+        }
+    }
+}
+
+/// A change of a record with what it says in addition to the record.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(bound = "R: JsonSchema + ChangeRecord", rename = "Filtered{R}Change")]
+pub struct DetailedChange<R: ChangeRecord> {
+    /// The record after the change.
+    #[serde(flatten)]
+    pub record: R,
+    /// What the change shows in addition to the record.
+    #[serde(flatten)]
+    pub details: R::Details,
+    /// What happened: `new` or `modified`; `added` or `removed` if the filter was changed.
+    pub event: String,
+    /// The number of the change within the service.
+    pub seq: Seq,
+    /// When the change was recorded, RFC 3339 in UTC.
+    #[schemars(with = "proofs::json_type::Time")]
+    pub recorded_at: String,
+    /// True if the change is late news: it happened long before it was recorded. Absent otherwise.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub backfill: bool,
+    /// The record before the change, if `before` was requested.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub before: Option<R>,
+}
+
+impl<R: Record> From<Item<R>> for DetailedChange<R> {
+    fn from(item: Item<R>) -> Self {
+        let Item { change, before } = item;
+        Self {
+            backfill: change.is_backfill(),
+            record: change.record,
+            details: change.details,
+            event: change.event,
+            seq: change.seq,
+            recorded_at: change.recorded_at,
+            before,
         }
     }
 }

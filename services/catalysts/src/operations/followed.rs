@@ -1,15 +1,15 @@
 //! What filters and watches of the catalysts service follow: a company by its ticker, a drug, a trial, or a kind of event.
 
-use crate::record::{Catalyst, CatalystDetails};
+use crate::record::Catalyst;
 use schemars::JsonSchema;
-use schemas::position::Seq;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::filter::{Filter, ticker};
 use crate::FEED;
+use feed::answer_changes::DetailedChange;
 use feed::position::position;
-use feed::query::{Feed, Item};
+use feed::query::Feed;
 use feed::watchable::{WatchableFeed, entity_filter, in_entity_value, watched_name};
 use operation::context::Context;
 use operation::problem::Problem;
@@ -42,45 +42,8 @@ pub struct Entity {
     pub value: String,
 }
 
-/// A change of an event. Its status is what documents say; whether the day is over depends on the reader's day.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-#[schemars(rename = "FilteredCatalystChange")]
-pub struct Changed {
-    /// The event after the change.
-    #[serde(flatten)]
-    pub record: Catalyst,
-    /// What moved, if the window did.
-    #[serde(flatten)]
-    pub details: CatalystDetails,
-    /// What happened: `new` or `modified`; `added` or `removed` if the filter was changed.
-    pub event: String,
-    /// The number of the change within the service.
-    pub seq: Seq,
-    /// When the change was recorded, RFC 3339 in UTC.
-    pub recorded_at: String,
-    /// True if the change is late news: it happened long before it was recorded. Absent otherwise.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub backfill: bool,
-    /// The event before the change, if `before` was requested.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub before: Option<Catalyst>,
-}
-
-impl From<Item<Catalyst>> for Changed {
-    fn from(item: Item<Catalyst>) -> Self {
-        let Item { change, before } = item;
-        Self {
-            backfill: change.is_backfill(),
-            record: change.record,
-            details: change.details,
-            event: change.event,
-            seq: change.seq,
-            recorded_at: change.recorded_at,
-            before,
-        }
-    }
-}
+/// A change of an event, as answers show it. Its status is what documents say; whether the day is over depends on the reader's day.
+pub type Changed = DetailedChange<Catalyst>;
 
 impl WatchableFeed for Catalysts {
     type Filter = Filter;
@@ -127,7 +90,26 @@ impl WatchMessages for Catalysts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use feed::filter::Filter as _;
+    use feed::filter::{Element, Filter as _};
+    use feed::query::Item;
+
+    /// Proves that an answer has the fields of the record, of what moved and of the change next to each other, and `backfill` and `before` only if there is
+    /// something to say.
+    #[test]
+    fn changes_have_their_fields_in_one_object() {
+        let of = |is_late: bool, before: Option<Catalyst>| {
+            let record = Catalyst { id: "cat/1".into(), ..Catalyst::default() };
+            let change = json!({ "event": "modified", "seq": 7, "recordedAt": "2026-11-20T10:00:00Z", "slipDays": 30, "backfill": is_late, "record": record });
+            let change: Element<Catalyst> = serde_json::from_value(change).unwrap();
+            serde_json::to_value(Changed::from(Item { change, before })).unwrap()
+        };
+        let plain = of(false, None);
+        assert_eq!((&plain["id"], &plain["slipDays"], &plain["event"]), (&json!("cat/1"), &json!(30), &json!("modified")));
+        assert_eq!((&plain["seq"], &plain["recordedAt"]), (&json!(7), &json!("2026-11-20T10:00:00Z")));
+        assert!(["backfill", "before", "record"].iter().all(|name| plain.get(name).is_none()), "{plain}");
+        let late = of(true, Some(Catalyst { id: "cat/0".into(), ..Catalyst::default() }));
+        assert_eq!((&late["backfill"], &late["before"]["id"]), (&json!(true), &json!("cat/0")));
+    }
 
     /// Proves what can be watched, and that anything else is refused with the nearest known type.
     #[test]

@@ -1,8 +1,7 @@
 //! What filters and watches of the names service follow: the marks that are similar to a name.
 
-use crate::record::{Trademark, TrademarkDetails};
+use crate::record::Trademark;
 use schemars::JsonSchema;
-use schemas::position::Seq;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -10,8 +9,9 @@ use super::filter::Filter;
 use super::name_arguments::ClassList;
 use super::similar::MinTier;
 use crate::FEED;
+use feed::answer_changes::DetailedChange;
 use feed::filter::Filter as _;
-use feed::query::{Feed, Item};
+use feed::query::Feed;
 use feed::watchable::WatchableFeed;
 use operation::problem::Problem;
 
@@ -34,44 +34,7 @@ pub struct WatchedEntity {
 }
 
 /// A change of a trademark, as answers show it.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-#[schemars(rename = "FilteredTrademarkChange")]
-pub struct Changed {
-    /// The trademark after the change.
-    #[serde(flatten)]
-    pub record: Trademark,
-    /// What the change says of the status.
-    #[serde(flatten)]
-    pub details: TrademarkDetails,
-    /// What happened: `new` or `modified`; `added` or `removed` if the filter was changed.
-    pub event: String,
-    /// The number of the change within the service.
-    pub seq: Seq,
-    /// When the change was recorded, RFC 3339 in UTC.
-    pub recorded_at: String,
-    /// True if the change is late news: it happened long before it was recorded. Absent otherwise.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub backfill: bool,
-    /// The trademark before the change, if `before` was requested.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub before: Option<Trademark>,
-}
-
-impl From<Item<Trademark>> for Changed {
-    fn from(item: Item<Trademark>) -> Self {
-        let Item { change, before } = item;
-        Self {
-            backfill: change.is_backfill(),
-            record: change.record,
-            details: change.details,
-            event: change.event,
-            seq: change.seq,
-            recorded_at: change.recorded_at,
-            before,
-        }
-    }
-}
+pub type Changed = DetailedChange<Trademark>;
 
 impl WatchableFeed for Names {
     type Filter = Filter;
