@@ -119,7 +119,7 @@ impl Feed {
     ) -> Result<Ranked<R>, Problem> {
         match self.walked(ctx, at, &walk, selects, true).await? {
             Some(page) => self.answer_of(ctx, at, &walk, page).await,
-            None => Ok(Ranked { items: Vec::new(), total: Some(0), next: None }),
+            None => Ok(empty(Some(0))),
         }
     }
 
@@ -136,7 +136,7 @@ impl Feed {
     ) -> Result<Ranked<R>, Problem> {
         match self.walked_page(ctx, at, &walk, selects).await? {
             Some(page) => self.answer_of(ctx, at, &walk, page).await,
-            None => Ok(Ranked { items: Vec::new(), total: None, next: None }),
+            None => Ok(empty(None)),
         }
     }
 
@@ -145,11 +145,8 @@ impl Feed {
     /// # Errors
     /// `cursor-invalid` for an `after` that is not one of this list and filter; `unavailable`.
     pub async fn ranked_page_ids<R: Record>(&self, ctx: &Context, at: &Position, walk: Walk<'_>) -> Result<Ranked<String>, Problem> {
-        let Some(page) = self.walked_page::<R>(ctx, at, &walk, None).await? else {
-            return Ok(Ranked { items: Vec::new(), total: None, next: None });
-        };
-        let (total, next) = self.end_of(ctx, &walk, &page);
-        Ok(Ranked { items: page.items.into_iter().map(|(spot, _)| spot.id).collect(), total, next })
+        let page = self.walked_page::<R>(ctx, at, &walk, None).await?;
+        Ok(page.map_or_else(|| empty(None), |page| self.page_of_ids(ctx, &walk, page)))
     }
 
     /// The ids of the records of a page of a ranked list at a position. The records are not read.
@@ -157,11 +154,14 @@ impl Feed {
     /// # Errors
     /// `cursor-invalid` for an `after` that is not one of this list and filter; `unavailable`.
     pub async fn ranked_ids<R: Record>(&self, ctx: &Context, at: &Position, walk: Walk<'_>) -> Result<Ranked<String>, Problem> {
-        let Some(page) = self.walked::<R>(ctx, at, &walk, None, false).await? else {
-            return Ok(Ranked { items: Vec::new(), total: Some(0), next: None });
-        };
-        let (total, next) = self.end_of(ctx, &walk, &page);
-        Ok(Ranked { items: page.items.into_iter().map(|(spot, _)| spot.id).collect(), total, next })
+        let page = self.walked::<R>(ctx, at, &walk, None, false).await?;
+        Ok(page.map_or_else(|| empty(Some(0)), |page| self.page_of_ids(ctx, &walk, page)))
+    }
+
+    /// The ids of a page that was walked.
+    fn page_of_ids<R>(&self, ctx: &Context, walk: &Walk<'_>, page: Walked<R>) -> Ranked<String> {
+        let (total, next) = self.end_of(ctx, walk, &page);
+        Ranked { items: page.items.into_iter().map(|(spot, _)| spot.id).collect(), total, next }
     }
 
     /// The walk to a page; `None` if the service has no lists. `is_for_records`: the records of the page are wanted, too.
@@ -369,6 +369,11 @@ impl Default for Reach {
 /// How many rows of a bucket are read at a time for one page: its records and one more.
 fn rows_of_page(limit: usize) -> usize {
     limit.saturating_add(1).clamp(ROWS_PER_PAGE_MIN, ROWS_PER_READ)
+}
+
+/// A page without records.
+fn empty<R>(total: Option<u64>) -> Ranked<R> {
+    Ranked { items: Vec::new(), total, next: None }
 }
 
 /// The progress of a walk.
