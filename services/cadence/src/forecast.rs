@@ -57,10 +57,7 @@ impl LogT {
         if gaps.is_empty() || gaps.iter().any(|gap| !gap.is_finite() || *gap <= 0.0) {
             return None;
         }
-        let n = gaps.len() as f64;
-        let logs: Vec<f64> = gaps.iter().map(|gap| libm::log(*gap)).collect();
-        let mean = logs.iter().sum::<f64>() / n;
-        let squares: f64 = logs.iter().map(|log| (log - mean) * (log - mean)).sum();
+        let (n, mean, squares) = log_moments(gaps);
         let spread = libm::sqrt((squares + SPREAD_WEIGHT * similar * similar) / (n - 1.0 + SPREAD_WEIGHT));
         let degrees = gaps.len() + 1;
         let quantile = STUDENT_90.get(degrees - 1).copied()?;
@@ -117,11 +114,16 @@ pub fn log_spread(gaps: &[f64]) -> Option<f64> {
     if gaps.len() < 2 || gaps.iter().any(|gap| *gap <= 0.0) {
         return None;
     }
+    let (n, _, squares) = log_moments(gaps);
+    Some(libm::sqrt(squares / (n - 1.0)))
+}
+
+/// The number of gaps, the mean of their logarithms, and the sum of the squares of the distances from it.
+fn log_moments(gaps: &[f64]) -> (f64, f64, f64) {
     let n = gaps.len() as f64;
     let logs: Vec<f64> = gaps.iter().map(|gap| libm::log(*gap)).collect();
     let mean = logs.iter().sum::<f64>() / n;
-    let squares: f64 = logs.iter().map(|log| (log - mean) * (log - mean)).sum();
-    Some(libm::sqrt(squares / (n - 1.0)))
+    (n, mean, logs.iter().map(|log| (log - mean) * (log - mean)).sum())
 }
 
 /// The median; `None` of no values.
