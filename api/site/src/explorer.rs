@@ -470,7 +470,7 @@ fn is_continued(pairs: &Pairs) -> bool {
 /// Why a table has no rows, and what to do. `feed` is the filtered feed, if it is free. A search reads a part of a feed, so there can be a next page.
 fn nothing(shown: &Shown<'_>, kind: ListKind, feed: Option<&Operation>, pairs: &Pairs, has_next: bool) -> Markup {
     let is_continued = is_continued(pairs);
-    let is_filtered = pairs.iter().any(|(name, _)| !["view", "sort"].contains(&name.as_str()));
+    let is_filtered = filters::selects(pairs);
     let feed = feed.filter(|_| kind == ListKind::Changes && !is_continued);
     let late_news = feed.and_then(filters::late_news).filter(|(name, _)| value(pairs, name).is_empty());
     html! {

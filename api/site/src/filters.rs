@@ -42,6 +42,11 @@ pub(crate) fn is_control(name: &str) -> bool {
     CONTROLS.contains(&name)
 }
 
+/// Whether a query selects what an explorer lists. What is listed and in which order selects nothing.
+pub(crate) fn selects(pairs: &Pairs) -> bool {
+    pairs.iter().any(|(name, _)| !["view", "sort"].contains(&name.as_str()))
+}
+
 /// Whether an operation takes this argument as a filter.
 pub(crate) fn has_filter(operation: &Operation, name: &str) -> bool {
     !is_control(name) && takes(operation, name)
@@ -168,7 +173,7 @@ pub(crate) fn form(action: &str, view: &str, operation: Option<&Operation>, firs
     let meant = meanings("What the filters mean", fields.iter().map(|field| (field.name, field.help)).chain(own));
     let (in_sight, more) = fields.split_at(in_sight);
     let has_more_set = more.iter().any(|field| !value(field.name).is_empty());
-    let is_set = pairs.iter().any(|(name, _)| !["view", "sort"].contains(&name.as_str()));
+    let is_set = selects(pairs);
     html! {
         form.filters method="get" action=(action) aria-label="Filters" {
             input type="hidden" name="view" value=(view);
