@@ -13,6 +13,7 @@ use schemas::error_code::ErrorCode;
 use schemas::position::Seq;
 use serde::Deserialize;
 use serde_json::json;
+use texts::numbers::has_only_digits;
 
 use super::changes::{self, Changes};
 use super::page_request::{LIMIT_MAX, PageRequest};
@@ -109,7 +110,7 @@ fn offset_of(seq: Seq) -> String {
 
 /// Reads an offset.
 fn seq_of(text: &str) -> Result<Seq, Problem> {
-    let is_offset = text.len() == OFFSET_DIGITS && text.bytes().all(|byte| byte.is_ascii_digit());
+    let is_offset = text.len() == OFFSET_DIGITS && has_only_digits(text);
     let seq = if is_offset { text.parse().ok() } else { None };
     seq.ok_or_else(|| Problem::parameter("offset", format!("offset: {text:?} is neither -1, now nor an offset of {OFFSET_DIGITS} digits")))
 }

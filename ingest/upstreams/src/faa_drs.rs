@@ -18,6 +18,7 @@ use schemas::position::UpstreamCursor;
 use schemas::topics::DIRECTIVES;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
+use texts::numbers::has_only_digits;
 
 use crate::drift::FieldCounts;
 use crate::json::{self, Field, Records};
@@ -264,13 +265,12 @@ fn number_of(printed: &str) -> Option<(String, u16)> {
     let compact: String = printed.chars().filter(|c| !c.is_whitespace()).collect();
     let mut parts = compact.split('-');
     let (year, cycle, order) = (parts.next()?, parts.next()?, parts.next()?);
-    let is_digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
     let (order, revision) = order.split_at_checked(2)?;
     let revision = match revision {
         "" => String::new(),
-        revision => format!(" R{}", revision.strip_prefix(['R', 'r']).filter(|number| number.len() <= 2 && is_digits(number))?),
+        revision => format!(" R{}", revision.strip_prefix(['R', 'r']).filter(|number| number.len() <= 2 && has_only_digits(number))?),
     };
-    if parts.next().is_some() || cycle.len() != 2 || ![year, cycle, order].into_iter().all(is_digits) {
+    if parts.next().is_some() || cycle.len() != 2 || ![year, cycle, order].into_iter().all(has_only_digits) {
         return None;
     }
     let full: u16 = match year.len() {

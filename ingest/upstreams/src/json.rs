@@ -9,6 +9,7 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{DeserializeOwned, IgnoredAny, MapAccess, SeqAccess, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
+use texts::numbers::has_only_digits;
 
 use schemas::position::UpstreamCursor;
 
@@ -166,7 +167,7 @@ impl Field<'_> {
     pub(crate) fn is_integer(&self) -> bool {
         match self {
             Self::Number(text) => text.bytes().all(|byte| byte.is_ascii_digit()),
-            Self::Text(text) => !text.trim().is_empty() && text.trim().bytes().all(|byte| byte.is_ascii_digit()),
+            Self::Text(text) => has_only_digits(text.trim()),
             _ => false,
         }
     }

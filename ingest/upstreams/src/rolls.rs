@@ -3,6 +3,7 @@
 use schemas::facts::FactData;
 use schemas::facts::parcels::{self, ParcelFact};
 use schemas::facts::sales::{self, SaleFact};
+use texts::numbers::has_only_digits;
 use texts::owner_names::without_recipient;
 
 use crate::json::Field;
@@ -25,7 +26,7 @@ pub(crate) fn street(parts: &[&Field<'_>]) -> String {
 /// A code as a part of a key, without the point of a program that read it as a number: `77.0`.
 pub(crate) fn code(field: &Field<'_>) -> String {
     let text = short(field);
-    let whole = text.strip_suffix(".0").filter(|whole| !whole.is_empty() && whole.bytes().all(|byte| byte.is_ascii_digit()));
+    let whole = text.strip_suffix(".0").filter(|whole| has_only_digits(whole));
     whole.unwrap_or(&text).replace('/', " ")
 }
 

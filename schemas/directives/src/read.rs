@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::civil::Date;
 use texts::company_names::folded;
 use texts::dates::{self, Precision};
+use texts::numbers::has_only_digits;
 
 use crate::aliases::{compact_form, is_known, is_known_make, resolve_makes};
 use crate::applicability;
@@ -533,7 +534,7 @@ fn ata_of(text: &str, span: Span) -> String {
     let tokens = Tokens::of(text, span.start..span.end);
     let code =
         (0..tokens.len()).find(|at| tokens.is_any(*at, &["code", "codes", "chapter"])).map(|at| tokens.text(at + 1)).unwrap_or_default();
-    let is_code = matches!(code.len(), 2 | 4) && code.bytes().all(|byte| byte.is_ascii_digit());
+    let is_code = matches!(code.len(), 2 | 4) && has_only_digits(code);
     code.get(..2).filter(|_| is_code).unwrap_or_default().to_owned()
 }
 

@@ -3,6 +3,7 @@
 use jiff::civil::Date;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use texts::numbers::has_only_digits;
 
 use crate::change::Change;
 use crate::details::{ChangeRecord, LinkDetails};
@@ -199,7 +200,7 @@ pub const AGENCIES: [&str; 4] = ["CPSC", "FDA", "NHTSA", "USDA"];
 /// `NHTSA:09V123000`. `None` for a number without a year.
 fn last_day_of_number(identity: &str) -> Option<Date> {
     let (agency, number) = identity.split_once(':')?;
-    let is_number = |part: &&str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    let is_number = |part: &&str| has_only_digits(part);
     let year = match agency {
         "FDA" => full_year(number.rsplit('-').next().filter(|part| part.len() < number.len()).filter(is_number)?),
         // The day of a health alert is written MMDDYYYY.

@@ -6,6 +6,7 @@ use std::sync::LazyLock;
 use serde::Deserialize;
 
 use crate::data_file::{DataFile, Entry, ShownFile};
+use crate::numbers::has_only_digits;
 
 /// The county as answers name it.
 pub const COUNTY: &str = "cook-il";
@@ -82,7 +83,7 @@ pub fn published_pin(text: &str) -> Option<String> {
     let text = text.trim();
     let text = text.strip_suffix(".0").unwrap_or(text);
     let digits = if text.contains('-') { undashed(text)? } else { text.to_owned() };
-    let is_pin = (PIN_DIGITS - 1..=PIN_DIGITS).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit());
+    let is_pin = (PIN_DIGITS - 1..=PIN_DIGITS).contains(&digits.len()) && has_only_digits(&digits);
     is_pin.then(|| format!("{digits:0>14}"))
 }
 

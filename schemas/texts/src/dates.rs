@@ -68,8 +68,7 @@ pub fn scan(text: &str, reference: Option<Date>) -> Vec<FoundDate> {
 /// Reads a date of a registry: `YYYY-MM-DD` or `YYYY-MM`. The text must hold nothing else.
 #[must_use]
 pub fn registry_date(text: &str) -> Option<(Date, Date, Precision)> {
-    let digits =
-        |part: &str, length: usize| (part.len() == length && part.bytes().all(|byte| byte.is_ascii_digit())).then(|| part.to_owned());
+    let digits = |part: &str, length: usize| (part.len() == length && has_only_digits(part)).then(|| part.to_owned());
     let mut parts = text.split('-');
     let (year, month, day) = (parts.next()?, parts.next()?, parts.next());
     let (year, month): (i16, i8) = (digits(year, 4)?.parse().ok()?, digits(month, 2)?.parse().ok()?);
@@ -203,7 +202,7 @@ fn month_of(word: &str) -> Option<i8> {
 }
 
 fn year_of(word: &str) -> Option<i16> {
-    let year: i16 = Some(word).filter(|word| word.len() == 4 && word.bytes().all(|byte| byte.is_ascii_digit()))?.parse().ok()?;
+    let year: i16 = Some(word).filter(|word| word.len() == 4 && has_only_digits(word))?.parse().ok()?;
     YEARS.contains(&year).then_some(year)
 }
 

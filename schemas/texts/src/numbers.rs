@@ -5,6 +5,12 @@ const NUMBER_CHARS_MIN: usize = 4;
 /// The most characters of a number.
 const NUMBER_CHARS_MAX: usize = 60;
 
+/// Whether a text is a number without signs: one ASCII digit or more, and nothing else.
+#[must_use]
+pub fn has_only_digits(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
 /// Returns the letters and digits of a number, in lower case: `z03152026` of `Z-0315-2026`.
 #[must_use]
 pub fn compact(number: &str) -> String {
@@ -37,12 +43,22 @@ pub fn campaign(number: &str) -> Option<String> {
 pub fn trial_number(text: &str) -> Option<String> {
     let number = text.trim().rsplit(['/', ':']).next().unwrap_or_default().to_ascii_uppercase();
     let digits = number.strip_prefix("NCT")?;
-    (digits.len() == 8 && digits.bytes().all(|byte| byte.is_ascii_digit())).then_some(number)
+    (digits.len() == 8 && has_only_digits(digits)).then_some(number)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Proves that a number without signs has a digit, and nothing else, also no digit of another script.
+    #[test]
+    fn numbers_without_signs() {
+        for (text, is_number) in
+            [("0", true), ("0123456789", true), ("", false), (" 1", false), ("-1", false), ("1a", false), ("\u{661}", false)]
+        {
+            assert_eq!(has_only_digits(text), is_number, "{text:?}");
+        }
+    }
 
     /// Proves which texts are numbers, and how they are compared.
     #[test]

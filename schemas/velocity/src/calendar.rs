@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 use jiff::civil::Date;
+use texts::numbers::has_only_digits;
 
 /// Hours of a day.
 pub const DAY_HOURS: i64 = 24;
@@ -14,7 +15,7 @@ pub const HOUR_MS: i64 = 3_600_000;
 #[must_use]
 pub fn hour_of(text: &str) -> Option<i64> {
     let (day, hour) = text.split_once('T')?;
-    let is_two_digits = hour.len() == 2 && hour.bytes().all(|byte| byte.is_ascii_digit());
+    let is_two_digits = hour.len() == 2 && has_only_digits(hour);
     let hour: i64 = hour.parse().ok().filter(|hour| is_two_digits && (0..DAY_HOURS).contains(hour))?;
     Some(day_of(day)? * DAY_HOURS + hour)
 }

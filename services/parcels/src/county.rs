@@ -1,6 +1,7 @@
 //! What the rules and operations need to know of a county: how its parcels are classed, and at which level they are assessed.
 
 use operation::problem::Problem;
+use texts::numbers::has_only_digits;
 use texts::{allegheny, cook};
 
 /// A county that is covered.
@@ -106,7 +107,7 @@ pub(crate) fn class(given: &str) -> Result<String, Problem> {
 /// `parameter-invalid`, naming the parameter.
 pub(crate) fn township(given: &str) -> Result<String, Problem> {
     let text = given.trim();
-    if text.len() == 3 && text.bytes().all(|letter| letter.is_ascii_digit()) {
+    if text.len() == 3 && has_only_digits(text) {
         return Ok(text.to_owned());
     }
     cook::township_code(text).map(str::to_owned).ok_or_else(|| {

@@ -9,6 +9,7 @@ use schemas::facts::parcels::{self, ParcelFact};
 use schemas::facts::sales::{self, SaleFact};
 use serde::Deserialize;
 use texts::allegheny::parse_pin;
+use texts::numbers::has_only_digits;
 use texts::owner_names::shown_owner_kind;
 
 use crate::json::{Field, Records};
@@ -222,7 +223,7 @@ fn assessment(stream: &str, row: &Row<'_>) -> Result<ParcelFact, (String, String
 
 /// The code of a municipality or of a use: three digits, of which a program that read it as a number can have removed the first zeros.
 fn padded(code: String) -> String {
-    let is_number = !code.is_empty() && code.bytes().all(|byte| byte.is_ascii_digit());
+    let is_number = has_only_digits(&code);
     if is_number { format!("{code:0>3}") } else { code }
 }
 

@@ -4,6 +4,7 @@ use jiff::civil::Date;
 use schemas::facts::FactData;
 use schemas::facts::trials::{Intervention, TrialFact};
 use serde::Deserialize;
+use texts::numbers::has_only_digits;
 
 use crate::drift::FieldCounts;
 use crate::json::{Field, Part};
@@ -368,7 +369,7 @@ pub(super) fn observe(stream: &Stream, study: &Study<'_>, today: Date) -> Result
 }
 
 fn is_nct(text: &str) -> bool {
-    text.strip_prefix("NCT").is_some_and(|digits| digits.len() == 8 && digits.bytes().all(|byte| byte.is_ascii_digit()))
+    text.strip_prefix("NCT").is_some_and(|digits| digits.len() == 8 && has_only_digits(digits))
 }
 
 /// Returns the text of a field without Markdown escapes (`\[rHGG\]` becomes `[rHGG]`).

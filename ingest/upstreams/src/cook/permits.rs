@@ -11,6 +11,7 @@ use schemas::facts::permits::PermitFact;
 use serde::Deserialize;
 use texts::cook::{PIN_DIGITS, published_pin};
 use texts::masked_text::masked_work;
+use texts::numbers::has_only_digits;
 
 use crate::json::{Field, Records};
 use crate::rolls::{dollars, short, street};
@@ -76,7 +77,7 @@ pub(crate) fn pins(list: &str) -> (Vec<Pin>, usize) {
 /// Reads one PIN: 14 digits, of which the first zero can be lost, or the 10 of a building; with or without dashes.
 fn pin(text: &str) -> Option<Pin> {
     let digits: String = text.strip_suffix(".0").unwrap_or(text).chars().filter(|letter| *letter != '-').collect();
-    if digits.len() == BUILDING_DIGITS && digits.bytes().all(|byte| byte.is_ascii_digit()) {
+    if digits.len() == BUILDING_DIGITS && has_only_digits(&digits) {
         return Some(Pin { pin: format!("{digits:0<PIN_DIGITS$}"), is_padded: true });
     }
     published_pin(&digits).map(|pin| Pin { pin, is_padded: false })

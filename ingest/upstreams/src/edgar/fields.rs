@@ -3,6 +3,7 @@
 use jiff::civil::Date;
 use schemas::facts::FactData;
 use schemas::facts::filings::{FilingFact, base_form};
+use texts::numbers::has_only_digits;
 
 use crate::{Observation, Stream, text};
 
@@ -24,7 +25,7 @@ pub(super) fn accession(text: &str) -> Option<&str> {
 /// Formats a filer's number (CIK) with ten digits.
 pub(super) fn cik(text: &str) -> Option<String> {
     let text = text.trim();
-    let is = !text.is_empty() && text.len() <= 10 && text.bytes().all(|byte| byte.is_ascii_digit());
+    let is = text.len() <= 10 && has_only_digits(text);
     is.then(|| format!("{text:0>10}")).filter(|cik| cik != "0000000000")
 }
 
@@ -32,7 +33,7 @@ pub(super) fn cik(text: &str) -> Option<String> {
 pub(super) fn item(text: &str) -> Option<&str> {
     let text = text.trim();
     let (whole, part) = text.split_once('.').unwrap_or((text, "00"));
-    let digits = |text: &str, most: usize| (1..=most).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
+    let digits = |text: &str, most: usize| (1..=most).contains(&text.len()) && has_only_digits(text);
     (digits(whole, 2) && digits(part, 2) && part.len() == 2).then_some(text)
 }
 

@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use schemas::facts::company_facts::ReportedFact;
+use texts::numbers::has_only_digits;
 
 use crate::text;
 use crate::xml::Element;
@@ -152,7 +153,7 @@ fn tag_of(element: &Element, source: &str) -> String {
 fn is_decimal(text: &str) -> bool {
     let digits = text.strip_prefix('-').unwrap_or(text);
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, "0"));
-    let is_number = |part: &str| !part.is_empty() && part.len() <= 18 && part.bytes().all(|byte| byte.is_ascii_digit());
+    let is_number = |part: &str| part.len() <= 18 && has_only_digits(part);
     is_number(whole) && is_number(fraction)
 }
 

@@ -4,6 +4,7 @@ use jiff::civil::Date;
 use schemas::facts::FactData;
 use schemas::facts::carriers::{CarrierFact, kind};
 use serde::Deserialize;
+use texts::numbers::has_only_digits;
 
 use super::Dataset;
 use crate::drift;
@@ -251,7 +252,7 @@ fn place(dataset: Dataset, row: &Row<'_>) -> RowPosition {
 /// A USDOT number without leading zeros; `None` for a text that is none.
 pub(super) fn dot(text: &str) -> Option<String> {
     let number = text.trim().trim_start_matches('0');
-    let is_number = !number.is_empty() && number.len() <= DOT_DIGITS_MAX && number.bytes().all(|byte| byte.is_ascii_digit());
+    let is_number = number.len() <= DOT_DIGITS_MAX && has_only_digits(number);
     is_number.then(|| number.to_owned())
 }
 
@@ -269,7 +270,7 @@ fn docket(text: &str) -> String {
 /// An amount of `inys-ebih`, which is in dollars, as a whole number. `0` is an amount; a text that is none is unknown.
 fn dollars(text: &str) -> String {
     let whole = text.trim().split('.').next().unwrap_or_default();
-    let is_number = !whole.is_empty() && whole.len() <= 12 && whole.bytes().all(|byte| byte.is_ascii_digit());
+    let is_number = whole.len() <= 12 && has_only_digits(whole);
     let digits = whole.trim_start_matches('0');
     if !is_number {
         String::new()

@@ -9,6 +9,7 @@ use reqwest::header::{
 };
 use reqwest::{Response, StatusCode};
 use schemas::clock::Clock;
+use texts::numbers::has_only_digits;
 use url::Url;
 
 use super::{FetchError, Fetched, Inner, Limits, Validators, count, shown};
@@ -306,7 +307,7 @@ fn first_byte(body: &[u8]) -> Option<u8> {
 /// has one, because the two clocks may differ. `None` for any other value.
 pub(super) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let value = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
-    if !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit()) {
+    if has_only_digits(value) {
         // A number too large for our types still asks for a long pause.
         return Some(Duration::from_secs(value.parse().unwrap_or(u64::MAX)).min(RETRY_AFTER_MAX));
     }

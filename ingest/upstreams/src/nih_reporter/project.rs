@@ -4,6 +4,7 @@ use jiff::civil::Date;
 use schemas::facts::FactData;
 use schemas::facts::grants::GrantFact;
 use serde::Deserialize;
+use texts::numbers::has_only_digits;
 
 use crate::json::{Field, Part};
 use crate::{Observation, Stream, text};
@@ -163,7 +164,7 @@ impl Investigator<'_> {
 
 /// Finds the number of an award: its own field, or else the end of its page's address.
 pub(super) fn id_of(project: &Project<'_>) -> Option<String> {
-    let is_number = |text: &str| (1..=12).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
+    let is_number = |text: &str| (1..=12).contains(&text.len()) && has_only_digits(text);
     let own = project.appl_id.text().trim();
     let url = project.project_detail_url.text().trim().trim_end_matches('/');
     [own, url.rsplit('/').next().unwrap_or_default()].into_iter().find(|text| is_number(text)).map(str::to_owned)

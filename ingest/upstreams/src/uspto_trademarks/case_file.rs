@@ -6,6 +6,7 @@ use jiff::civil::Date;
 use quick_xml::events::Event;
 use quick_xml::reader::Reader;
 use schemas::facts::marks::{MarkClass, MarkFact, MarkGoods, RawDate};
+use texts::numbers::has_only_digits;
 
 use crate::{text, xml};
 
@@ -232,7 +233,7 @@ fn code(value: &str) -> String {
 
 fn serial(value: &str) -> Result<String, String> {
     let value = value.trim();
-    if value.len() == 8 && value.bytes().all(|byte| byte.is_ascii_digit()) {
+    if value.len() == 8 && has_only_digits(value) {
         Ok(value.to_owned())
     } else {
         Err("serial-number is not a number of 8 digits".to_owned())
@@ -248,7 +249,7 @@ fn registration(value: &str) -> String {
 /// Returns the code of an international class in its usual form: three digits, or a letter in upper case.
 fn class_code(value: &str) -> Option<String> {
     let value = code(value).to_ascii_uppercase();
-    let is_number = !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit());
+    let is_number = has_only_digits(&value);
     let code = if is_number { format!("{value:0>3}") } else { value.trim_start_matches('0').to_owned() };
     Some(code).filter(|code| !code.is_empty() && code != "000")
 }

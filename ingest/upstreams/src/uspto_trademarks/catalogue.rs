@@ -2,6 +2,7 @@
 
 use jiff::civil::Date;
 use serde::Deserialize;
+use texts::numbers::has_only_digits;
 
 use crate::{UpstreamError, drift, json, text};
 
@@ -76,7 +77,7 @@ pub(super) fn is_file_name(name: &str) -> bool {
 pub(super) fn day_of(name: &str) -> Option<Date> {
     let digits = name.strip_prefix("apc")?.strip_suffix(".zip")?;
     let number = |from: usize| digits.get(from..from + 2)?.parse::<i16>().ok();
-    let is_day = digits.len() == 6 && digits.bytes().all(|byte| byte.is_ascii_digit());
+    let is_day = digits.len() == 6 && has_only_digits(digits);
     let (year, month, day) = (number(0)?, number(2)?, number(4)?);
     is_day.then(|| Date::new(CENTURY + year, i8::try_from(month).ok()?, i8::try_from(day).ok()?).ok()).flatten()
 }
@@ -90,8 +91,8 @@ pub(super) fn name_of(day: Date) -> String {
 pub(super) fn part_of(name: &str) -> Option<(&str, u16)> {
     let (set, number) = name.strip_prefix("apc")?.strip_suffix(".zip")?.rsplit_once('-')?;
     let (from, to) = set.split_once('-')?;
-    let is_day = |digits: &str| digits.len() == 8 && digits.bytes().all(|byte| byte.is_ascii_digit());
-    let is_number = (2..=3).contains(&number.len()) && number.bytes().all(|byte| byte.is_ascii_digit());
+    let is_day = |digits: &str| digits.len() == 8 && has_only_digits(digits);
+    let is_number = (2..=3).contains(&number.len()) && has_only_digits(number);
     (is_day(from) && is_day(to) && is_number).then(|| Some((set, number.parse().ok()?))).flatten()
 }
 

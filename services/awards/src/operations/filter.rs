@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use schemas::views::awards::Award;
 use serde::{Deserialize, Serialize};
 use texts::folding::folded_words;
-use texts::numbers::{compact, number_of};
+use texts::numbers::{compact, has_only_digits, number_of};
 
 use super::records::dollars;
 use feed::filter::{self, Field, Fields, TermQuery, contains, has_words};
@@ -87,7 +87,7 @@ impl filter::Filter for Filter {
     fn normalize(mut self) -> Result<Self, Problem> {
         for code in &mut self.naics {
             *code = code.trim().to_owned();
-            if !(2..=6).contains(&code.len()) || !code.bytes().all(|byte| byte.is_ascii_digit()) {
+            if !(2..=6).contains(&code.len()) || !has_only_digits(code) {
                 return Err(Problem::parameter("naics", format!("naics: {code:?} is not a prefix of an industry code, two to six digits")));
             }
         }

@@ -11,6 +11,7 @@ use schemas::error_code::ErrorCode;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use texts::dollars::Dollars;
+use texts::numbers::has_only_digits;
 
 use super::calibration::Calibration;
 use super::filter::Filter;
@@ -135,7 +136,7 @@ impl Candidate {
 /// The beginnings of industry codes, each once; none that begins with another one.
 fn prefixes(text: &str) -> Result<Vec<String>, Problem> {
     let given: BTreeSet<String> = text.split(',').map(|part| part.trim().to_owned()).filter(|part| !part.is_empty()).collect();
-    let is_wrong = |part: &&String| !(2..=6).contains(&part.len()) || !part.bytes().all(|byte| byte.is_ascii_digit());
+    let is_wrong = |part: &&String| !(2..=6).contains(&part.len()) || !has_only_digits(part);
     if let Some(wrong) = given.iter().find(is_wrong) {
         return Err(Problem::parameter("naics", format!("{wrong:?} is not the beginning of an industry code: 2 to 6 digits")));
     }

@@ -1,5 +1,7 @@
 //! The addresses of filings and trades: an accession number in either spelling, with or without the number of the filer.
 
+use texts::numbers::has_only_digits;
+
 use super::filter::padded;
 
 /// The digits of an accession number, and of its parts: who submitted it, the year, the number.
@@ -33,7 +35,7 @@ fn filing_of(number: &str, cik: &str) -> Option<String> {
 /// An accession number with its dashes, and the number of its submitter; `None` for any other text.
 fn accession(text: &str) -> Option<(String, String)> {
     let digits: String = text.chars().filter(|c| *c != '-').collect();
-    if digits.len() != ACCESSION_DIGITS || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+    if digits.len() != ACCESSION_DIGITS || !has_only_digits(&digits) {
         return None;
     }
     let (submitter, rest) = digits.split_at_checked(SUBMITTER_DIGITS)?;

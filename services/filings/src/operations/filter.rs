@@ -9,6 +9,7 @@ use schemas::facts::filings::base_form;
 use schemas::names::hint;
 use schemas::position::Seq;
 use serde::{Deserialize, Serialize};
+use texts::numbers::has_only_digits;
 use texts::tickers::{names_ticker, spellings, tickers};
 use texts::values::USUAL_FORMS;
 
@@ -132,7 +133,7 @@ fn forms_query(forms: &[String]) -> Option<TermQuery> {
 /// `parameter-invalid` for a text that is not a number of up to 10 digits.
 pub fn padded(cik: &str) -> Result<String, Problem> {
     let digits = cik.trim();
-    if digits.is_empty() || digits.len() > 10 || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+    if digits.len() > 10 || !has_only_digits(digits) {
         return Err(Problem::parameter("cik", format!("cik: {cik:?} is not a number of up to 10 digits")));
     }
     Ok(format!("{digits:0>10}"))

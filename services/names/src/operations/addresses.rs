@@ -1,5 +1,7 @@
 //! The address of a mark: its serial number as people write it.
 
+use texts::numbers::has_only_digits;
+
 /// The digits of a serial number.
 const SERIAL_DIGITS: usize = 8;
 /// The words that stand before a serial number.
@@ -12,7 +14,7 @@ pub(crate) fn ids_of(text: &str) -> Vec<String> {
     let words = upper.strip_suffix(number).unwrap_or_default().replace(['.', ':', '#'], " ");
     let is_serial = words.split_whitespace().all(|word| WORDS.contains(&word));
     let digits: String = number.chars().filter(|c| !['/', ',', '-', ' '].contains(c)).collect();
-    let is_number = is_serial && digits.len() == SERIAL_DIGITS && digits.bytes().all(|byte| byte.is_ascii_digit());
+    let is_number = is_serial && digits.len() == SERIAL_DIGITS && has_only_digits(&digits);
     is_number.then_some(digits).into_iter().collect()
 }
 
