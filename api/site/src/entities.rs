@@ -10,11 +10,11 @@ use serde_json::Value;
 
 use crate::explorer::{Row, named};
 use crate::fields::{at, cell, is_empty, label, time, whole};
-use crate::filters::{has_filter, help, late_news, meanings};
+use crate::filters::{has_filter, help, late_news};
 use crate::layout::{note, notice};
 use crate::list_kind::ListKind;
 use crate::this_view::{View, this_view};
-use crate::{ENTITIES, Pairs, Reads, Shown, url};
+use crate::{ENTITIES, Pairs, Reads, Shown, meanings, url};
 
 /// The most columns of a table, besides the name of a record.
 const COLUMNS_MAX: usize = 5;
@@ -157,7 +157,7 @@ fn form(operation: &Operation, pairs: &Pairs) -> Markup {
     let mut fields: Vec<(&String, &Value)> = properties(operation).collect();
     fields.sort_by_key(|(name, _)| name.as_str() != "name");
     let required = operation.input["required"].as_array();
-    let meant = meanings("What the fields mean", fields.iter().map(|(name, schema)| (name.as_str(), help(schema))));
+    let meant = meanings::of_fields("What the fields mean", fields.iter().map(|(name, schema)| (name.as_str(), help(schema))));
     html! {
         form.filters method="get" action={ (ENTITIES) "/" (operation.name) } aria-label=(label(operation.name)) {
             @for (name, schema) in fields {

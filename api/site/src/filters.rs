@@ -2,11 +2,10 @@
 
 use maud::{Markup, html};
 use operation::Operation;
-use pages::inline;
 use serde_json::Value;
 
 use crate::fields::label;
-use crate::{Pairs, url};
+use crate::{Pairs, meanings, url};
 
 /// Arguments that are not filters: the pages set them, or have their own controls for them.
 const CONTROLS: [&str; 10] = ["asOf", "limit", "after", "cursor", "start", "wait", "before", "rebase", "filter", "day"];
@@ -170,7 +169,7 @@ pub(crate) fn form(action: &str, view: &str, operation: Option<&Operation>, firs
     // One field takes no more room than the summary.
     let in_sight = if fields.len() > IN_SIGHT_MAX + 1 { IN_SIGHT_MAX } else { fields.len() };
     let own = [("recordedSince", START_HELP), ("asOf", AS_OF_HELP)].into_iter().filter(|(name, _)| has_start || *name == "asOf");
-    let meant = meanings("What the filters mean", fields.iter().map(|field| (field.name, field.help)).chain(own));
+    let meant = meanings::of_fields("What the filters mean", fields.iter().map(|field| (field.name, field.help)).chain(own));
     let (in_sight, more) = fields.split_at(in_sight);
     let has_more_set = more.iter().any(|field| !value(field.name).is_empty());
     let is_set = selects(pairs);
@@ -197,19 +196,6 @@ pub(crate) fn form(action: &str, view: &str, operation: Option<&Operation>, firs
             }
         }
         (meant)
-    }
-}
-
-/// What the fields of a form mean, behind a summary, since phones show no titles. Fields without a description are left out.
-pub(crate) fn meanings<'a>(summary: &str, fields: impl Iterator<Item = (&'a str, &'a str)>) -> Markup {
-    let meant: Vec<(&str, &str)> = fields.filter(|(_, help)| !help.is_empty()).collect();
-    html! {
-        @if !meant.is_empty() {
-            details.about {
-                summary { (summary) }
-                dl.nested { @for (name, help) in &meant { div { dt { (label(name)) } dd { (inline(help)) } } } }
-            }
-        }
     }
 }
 

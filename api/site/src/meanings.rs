@@ -1,4 +1,4 @@
-//! What the fields of records mean, and in which unit they are, as the schemas of the answers say.
+//! What fields mean, and in which unit they are: those of forms, and those of records as the schemas of the answers say.
 
 use maud::{Markup, html};
 use operation::Operation;
@@ -20,10 +20,9 @@ fn description<'a>(forms: &[&'a Value], path: &str) -> Option<&'a str> {
     forms.iter().copied().find_map(|form| field(form)?["description"].as_str())
 }
 
-/// The fields that are described, behind a summary. Nothing if none is.
-fn described<'a>(summary: &str, forms: &[&'a Value], paths: impl Iterator<Item = &'a str>) -> Markup {
-    let meant: Vec<(&str, &str)> =
-        paths.filter(|path| !is_internal(path)).filter_map(|path| Some((path, description(forms, path)?))).collect();
+/// What fields mean, behind a summary, since phones show no titles. Fields without a description are left out; nothing if none is left.
+pub(crate) fn of_fields<'a>(summary: &str, fields: impl Iterator<Item = (&'a str, &'a str)>) -> Markup {
+    let meant: Vec<(&str, &str)> = fields.filter(|(_, meaning)| !meaning.is_empty()).collect();
     html! {
         @if !meant.is_empty() {
             details.about {
@@ -32,6 +31,11 @@ fn described<'a>(summary: &str, forms: &[&'a Value], paths: impl Iterator<Item =
             }
         }
     }
+}
+
+/// What the fields at some paths mean, as schemas say. Fields that are internal are left out.
+fn described<'a>(summary: &str, forms: &[&'a Value], paths: impl Iterator<Item = &'a str>) -> Markup {
+    of_fields(summary, paths.filter(|path| !is_internal(path)).filter_map(|path| Some((path, description(forms, path)?))))
 }
 
 /// Whether the records of a service have a field, also if no schema says which fields they have.
