@@ -16,6 +16,7 @@ use serde::Serialize;
 
 use super::followed::Aviation;
 use super::next_due::{NextDue, write_json};
+use super::pieces::Pieces;
 use super::shared_directive::{FIELDS_OF_AIRCRAFT, SharedDirective};
 use crate::FEED;
 use operation::problem::Problem;
@@ -41,33 +42,20 @@ pub struct Compared {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WrittenOutcome {
     outcome: Outcome,
-    /// The fields with their names, one after another.
-    text: Box<str>,
-    /// Where each field of [`FIELDS_OF_AIRCRAFT`] ends in the text; `due` is not in it.
-    ends: [usize; FIELDS_OF_AIRCRAFT.len()],
+    /// The fields of [`FIELDS_OF_AIRCRAFT`] with their names; `due` is empty.
+    fields: Pieces<{ FIELDS_OF_AIRCRAFT.len() }>,
 }
 
 impl WrittenOutcome {
     fn new(directive: &SharedDirective, outcome: Outcome) -> Self {
-        let (mut text, mut ends) = (Vec::with_capacity(128), [0; FIELDS_OF_AIRCRAFT.len()]);
-        for (field, end) in FIELDS_OF_AIRCRAFT.into_iter().zip(&mut ends) {
-            match field {
-                "cannotDecide" => write_field(field, &outcome.cannot_decide, &mut text),
-                "match" => write_field(field, &outcome.verdict, &mut text),
-                "reasons" => write_field(field, &outcome.reasons, &mut text),
-                "span" => write_field(field, span(directive, &outcome), &mut text),
-                _ => {}
-            }
-            *end = text.len();
-        }
-        Self { outcome, text: String::from_utf8(text).unwrap_or_default().into(), ends }
-    }
-
-    /// The JSON of the field with this position in [`FIELDS_OF_AIRCRAFT`]; empty for `due`.
-    fn field(&self, at: usize) -> &[u8] {
-        let start = at.checked_sub(1).and_then(|before| self.ends.get(before)).copied().unwrap_or_default();
-        let end = self.ends.get(at).copied().unwrap_or_default();
-        self.text.as_bytes().get(start..end).unwrap_or_default()
+        let fields = Pieces::written(|at, text| match FIELDS_OF_AIRCRAFT.get(at).copied().unwrap_or_default() {
+            field @ "cannotDecide" => write_field(field, &outcome.cannot_decide, text),
+            field @ "match" => write_field(field, &outcome.verdict, text),
+            field @ "reasons" => write_field(field, &outcome.reasons, text),
+            field @ "span" => write_field(field, span(directive, &outcome), text),
+            _ => {}
+        });
+        Self { outcome, fields }
     }
 }
 
@@ -106,7 +94,7 @@ impl Compared {
 
     /// How many bytes the JSON of the directive has with when it is due, about.
     pub(crate) fn bytes(&self) -> usize {
-        self.directive.json_bytes() + self.outcome.text.len() + DUE_BYTES
+        self.directive.json_bytes() + self.outcome.fields.bytes() + DUE_BYTES
     }
 
     /// Adds the JSON of the directive to a text: with when it is due, as a directive of an assessment, or without, as a match.
@@ -118,7 +106,7 @@ impl Compared {
                     write_name(field, out);
                     due.write(out);
                 }
-                _ => out.extend_from_slice(self.outcome.field(at)),
+                _ => out.extend_from_slice(self.outcome.fields.piece(at)),
             }
         }
         out.extend_from_slice(self.directive.json(FIELDS_OF_AIRCRAFT.len()));
@@ -241,7 +229,7 @@ struct Known {
 impl Known {
     /// What it needs in memory, with its key, in bytes.
     fn bytes(&self) -> usize {
-        let texts: usize = self.found.iter().map(|(_, outcome)| outcome.text.len()).sum();
+        let texts: usize = self.found.iter().map(|(_, outcome)| outcome.fields.bytes()).sum();
         COMPARISON_BYTES * (8 + self.lists.len() + self.found.len()) + texts
     }
 

@@ -11,6 +11,7 @@ pub mod fleet_watch;
 pub mod followed;
 pub mod match_ads;
 pub mod next_due;
+mod pieces;
 pub mod recurring;
 pub mod shared_directive;
 pub mod stored_fleets;

@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 use table_file::add_csv_field;
 
 use super::directive_match::DirectiveMatch;
+use super::pieces::Pieces;
 
 /// The fields of a directive in answers that depend on the aircraft, in the order of answers.
 pub(crate) const FIELDS_OF_AIRCRAFT: [&str; 5] = ["cannotDecide", "due", "match", "reasons", "span"];
@@ -27,32 +28,8 @@ pub struct SharedDirective {
     pub is_superseded: bool,
     /// The number in the form in which numbers are compared.
     pub normal_number: String,
-    texts: Texts,
-}
-
-/// Pieces of text, one after another.
-struct Texts {
-    text: String,
-    ends: [usize; JSON_PIECES + CSV_PIECES],
-}
-
-impl Texts {
-    fn of(pieces: impl Iterator<Item = String>) -> Self {
-        let (mut text, mut ends) = (String::new(), [0; JSON_PIECES + CSV_PIECES]);
-        let mut pieces = pieces.fuse();
-        for end in &mut ends {
-            text.push_str(&pieces.next().unwrap_or_default());
-            *end = text.len();
-        }
-        text.shrink_to_fit();
-        Self { text, ends }
-    }
-
-    fn piece(&self, at: usize) -> &[u8] {
-        let start = at.checked_sub(1).and_then(|before| self.ends.get(before)).copied().unwrap_or_default();
-        let end = self.ends.get(at).copied().unwrap_or_default();
-        self.text.as_bytes().get(start..end).unwrap_or_default()
-    }
+    /// The pieces of JSON, then those of the row of a file.
+    texts: Pieces<{ JSON_PIECES + CSV_PIECES }>,
 }
 
 impl SharedDirective {
@@ -63,7 +40,7 @@ impl SharedDirective {
 
     /// How many bytes all these pieces have.
     pub(crate) fn json_bytes(&self) -> usize {
-        self.texts.ends.get(JSON_PIECES - 1).copied().unwrap_or_default()
+        self.texts.bytes_to(JSON_PIECES - 1)
     }
 
     /// The number of the directive.
@@ -97,7 +74,8 @@ impl Derived<AirworthinessDirective> for SharedDirective {
         let (is_superseded, normal_number) = (record.is_superseded(), normal_number(&record.ad_number));
         let shown = DirectiveMatch::of(record);
         let effective_date = shown.effective_date.clone();
-        let texts = Texts::of(json_pieces(&shown).into_iter().chain(csv_pieces(&shown)));
+        let mut pieces = json_pieces(&shown).into_iter().chain(csv_pieces(&shown));
+        let texts = Pieces::written(|_, text| text.extend_from_slice(pieces.next().unwrap_or_default().as_bytes()));
         Self { stored, effective_date, is_superseded, normal_number, texts }
     }
 
@@ -107,7 +85,7 @@ impl Derived<AirworthinessDirective> for SharedDirective {
         let ranges: usize = applicability.serials.iter().map(|list| 1 + list.ranges.len()).sum();
         let names = directive.makes.len() + directive.named_in_summary.len() + directive.affected.len();
         let parts = applicability.models.len() + applicability.mentions.len() + ranges + names + limits.len() + directive.unread.len();
-        (size_of::<Self>() + text.len() + self.texts.text.len() + PART_BYTES * (1 + parts)) as u64
+        (size_of::<Self>() + text.len() + self.texts.bytes() + PART_BYTES * (1 + parts)) as u64
     }
 }
 
