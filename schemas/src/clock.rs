@@ -6,6 +6,11 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 
+/// An hour in milliseconds.
+pub const HOUR_MS: i64 = 3_600_000;
+/// A day in milliseconds, as days of UTC have.
+pub const DAY_MS: i64 = 24 * HOUR_MS;
+
 /// A clock: the system's, or one of tests and demos (`[clock] fixed` and `[clock] start`).
 #[derive(Clone, Copy, Debug, Default)]
 pub enum Clock {

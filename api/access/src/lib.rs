@@ -35,6 +35,7 @@ use operation::problem::Problem;
 use operation::tiers::{self, FREE_KEY_UNUSED_DAYS_MAX, Window};
 use operation::{Caller, Operation, Price};
 use proofs::hash::Hash32;
+use schemas::clock::DAY_MS;
 use schemas::error_code::ErrorCode;
 use schemas::key;
 use schemas::views::accounts::{self, AccountCommand, ApiKey, Row, Tier, hour_of};
@@ -59,7 +60,6 @@ const _: () = assert!(KEY_CACHED_FOR_MAX.as_millis() + KEY_CHECK_INTERVAL.as_mil
 const USES_PER_BATCH_MAX: usize = 2_000;
 /// How often uses of keys are recorded.
 pub const USE_RECORDING_INTERVAL: Duration = Duration::from_secs(60);
-const DAY_MS: i64 = 86_400_000;
 /// The most rows of keys in the cache.
 const KEYS_CACHED_MAX: usize = 10_000;
 

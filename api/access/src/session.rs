@@ -7,6 +7,7 @@ use operation::context::Context;
 use operation::problem::Problem;
 use operation::secrets::Secrets;
 use proofs::hash::hex;
+use schemas::clock::HOUR_MS;
 use schemas::error_code::ErrorCode;
 
 use crate::Credentials;
@@ -15,7 +16,6 @@ use crate::webhook::Sealing;
 
 /// After how many hours a session ends.
 pub const SESSION_HOURS_MAX: i64 = 12;
-const HOUR_MS: i64 = 3_600_000;
 /// The owner that sealed sessions are bound to. No account has this name.
 const OWNER: &str = "sessions";
 /// The id that sealed sessions are bound to.

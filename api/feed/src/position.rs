@@ -21,8 +21,6 @@ use super::Source;
 use super::free::FreeWindow;
 use crate::Feeds;
 
-/// A day in milliseconds.
-pub(super) const DAY_MS: i64 = 86_400_000;
 /// How long a request waits for a view that lags.
 pub const LAG_WAIT_MAX: Duration = Duration::from_secs(2);
 /// The most records of the log that are searched for changes that a view lacks.

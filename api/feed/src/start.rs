@@ -6,11 +6,12 @@ use jiff::Timestamp;
 use operation::context::{Context, Part, store_problem};
 use operation::feed_start::{EARLIEST, LATEST, is_start};
 use operation::problem::Problem;
+use schemas::clock::DAY_MS;
 use schemas::position::Seq;
 use tokio::time::Instant;
 use view_store::feed::{EMPTY_BLOCKS_MAX, FEED_BLOCK_LEN, FeedReader};
 
-use crate::position::{DAY_MS, LAG_WAIT_MAX, Position, lagging, log_end, parse_date, start_ms};
+use crate::position::{LAG_WAIT_MAX, Position, lagging, log_end, parse_date, start_ms};
 use crate::{Feeds, Source, cursor};
 
 /// How long before now a feed without a cursor starts.

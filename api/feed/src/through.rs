@@ -7,13 +7,14 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use operation::context::{seq_column, store_problem};
 use operation::problem::Problem;
 use schemas::change::Through;
+use schemas::clock::DAY_MS;
 use schemas::key;
 use schemas::position::Seq;
 use schemas::views::recalls::day_of;
 use tokio::sync::Mutex as AsyncMutex;
 use view_store::{Range, View};
 
-use super::position::{DAY_MS, day_text};
+use super::position::day_text;
 use super::{Feeds, Source};
 
 const PAGE_ROWS: usize = 500;

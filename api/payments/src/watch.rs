@@ -15,6 +15,7 @@ use operation::context::Part;
 use operation::context::{Context, store_problem, stored};
 use operation::metrics::{self, RoundTask};
 use operation::problem::Problem;
+use schemas::clock::DAY_MS;
 use schemas::position::Seq;
 use schemas::views::engine;
 use schemas::views::payments::{Payment, State, TABLES};
@@ -45,7 +46,6 @@ const BATCH_MAX: usize = 100;
 const RETRY_MIN_MS: i64 = 5_000;
 /// The longest such pause for a payment that was claimed less than a day ago, less than a week ago, and earlier, in milliseconds.
 const RETRY_MAX_MS: [i64; 3] = [600_000, 3_600_000, 6 * 3_600_000];
-const DAY_MS: i64 = 86_400_000;
 const WEEK_MS: i64 = 7 * DAY_MS;
 /// The reason of payments that lapse without a look-up.
 const UNKNOWN: &str = "it is unknown whether it was settled while it was valid, because no chain node is configured";

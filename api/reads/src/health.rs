@@ -3,7 +3,7 @@
 use feed::Feeds;
 use operation::context::{Context, Part};
 use schemars::JsonSchema;
-use schemas::clock::{rfc3339, rfc3339_or_empty};
+use schemas::clock::{DAY_MS, rfc3339, rfc3339_or_empty};
 use schemas::position::Seq;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -15,8 +15,6 @@ use feed::position::{Position, latest, position};
 use feed::streams::{StreamState, parked_inputs, stream_states};
 use operation::problem::Problem;
 use operation::{Answer, Body, Call, Definition, Operation, Surface};
-
-const DAY_MS: i64 = 86_400_000;
 
 /// Arguments of `health`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]

@@ -16,7 +16,7 @@ use feed::watchable::WatchableFeed;
 use feed::{Feeds, Source};
 use operation::context::{Context, Part, store_problem};
 use operation::problem::Problem;
-use schemas::clock::rfc3339;
+use schemas::clock::{DAY_MS, rfc3339};
 use schemas::details::ChangeRecord;
 use schemas::error_code::ErrorCode;
 use schemas::position::Seq;
@@ -28,7 +28,6 @@ use view_store::View;
 
 /// How many changes are read per page.
 const PAGE: usize = 200;
-const DAY_MS: i64 = 86_400_000;
 
 /// The result of a search for the next message of a watch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

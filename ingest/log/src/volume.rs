@@ -3,6 +3,7 @@
 //! Promise: the number of reads grows with the logarithm of the number of records. The size of a partition with at most 256 records
 //! of at most 8 KiB is exact.
 
+use schemas::clock::DAY_MS;
 use schemas::position::LogOffset;
 use schemas::topics::Topic;
 
@@ -13,8 +14,6 @@ const PLACES: u64 = 8;
 /// The most records and bytes that are read at a place.
 const RECORDS: usize = 32;
 const BYTES_MAX: usize = 256 * 1024;
-/// A day in milliseconds.
-const DAY_MS: i64 = 86_400_000;
 
 /// The size of a topic. Bytes are those of keys, values and headers as they were appended; what they take on a disk is less, because logs compress.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -191,9 +191,7 @@ fn keep_last<T>(items: &mut Vec<T>, items_max: usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    const HOUR_MS: i64 = 3_600_000;
-    const DAY_MS: i64 = 24 * HOUR_MS;
+    use crate::clock::{DAY_MS, HOUR_MS};
 
     /// Proves that ends of runs are counted by day, that an outage lasts from the first failed run until one finishes, and that starts and checkpoints
     /// count nothing.

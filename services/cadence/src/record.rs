@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use schemas::clock::DAY_MS;
 use schemas::details::ChangeRecord;
 use schemas::suppression::{Hides, RECORD, SHOP};
 use schemas::views::records::{Place, Record, Term};
@@ -20,8 +21,6 @@ pub const RESTOCKS_MAX: usize = 64;
 pub const VARIANTS_MAX: usize = 100;
 /// How many restocks of a variant are kept: the newest.
 pub const VARIANT_RESTOCKS_MAX: usize = 16;
-/// A day in milliseconds.
-pub const DAY_MS: i64 = 86_400_000;
 
 /// A product of a store. `""` means unknown; times are RFC 3339 in UTC.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
