@@ -41,6 +41,12 @@ pub fn inline(text: &str) -> Markup {
     }
 }
 
+/// A text in single quotes, for a shell.
+#[must_use]
+pub fn shell_quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "'\\''"))
+}
+
 /// A page before it is put into the layout.
 #[derive(Clone, Debug)]
 pub struct Page<'a> {
@@ -160,6 +166,13 @@ pub fn table(name: &str, headings: &[&str], rows: &Markup) -> Markup {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Proves that a shell reads a quoted text as one word, also one with quotes and what a shell would replace.
+    #[test]
+    fn texts_are_quoted_for_a_shell() {
+        assert_eq!(shell_quoted("a $b `c`"), "'a $b `c`'");
+        assert_eq!(shell_quoted("it's"), r"'it'\''s'");
+    }
 
     /// Proves that marks of direction do not leave the title of a record, whose letters of any script stay.
     #[test]

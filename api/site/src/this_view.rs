@@ -2,6 +2,7 @@
 
 use maud::{Markup, html};
 use operation::{Operation, Price};
+use pages::shell_quoted;
 use serde_json::{Map, Value, json};
 
 use crate::account::register::Registration;
@@ -47,11 +48,6 @@ pub(crate) fn atom<'a>(shown: &Shown<'a>, view: &View<'_>) -> Option<(&'a Operat
     Some((feed, address_at(shown, &path, given)))
 }
 
-/// A text in single quotes, for a shell.
-fn quoted(text: &str) -> String {
-    format!("'{}'", text.replace('\'', "'\\''"))
-}
-
 /// The arguments as JSON, typed as the schema of the operation says.
 fn typed(view: &View<'_>) -> Value {
     let mut out = Map::new();
@@ -72,7 +68,7 @@ const KEY: &str = "-H \"x-api-key: $KEY\" ";
 /// The ways in which programs get a view. `webhook` registers a webhook for it. `day` is the day of the file of all records; empty for none.
 pub(crate) fn this_view(shown: &Shown<'_>, view: &View<'_>, webhook: Option<&Registration<'_>>, day: &str) -> Markup {
     let base = &shown.settings.base_url;
-    let address = quoted(&address(shown, view));
+    let address = shell_quoted(&address(shown, view));
     let is_free = view.operation.price == Price::Free;
     let key = if is_free { "" } else { KEY };
     let call =
@@ -80,7 +76,10 @@ pub(crate) fn this_view(shown: &Shown<'_>, view: &View<'_>, webhook: Option<&Reg
     let mut ways = vec![("curl", format!("curl {key}{address}"))];
     if view.operation.has_tool() {
         let headers = "-H 'content-type: application/json' -H 'accept: application/json, text/event-stream'";
-        ways.push(("MCP call", format!("curl {key}{} {headers} -d {}", quoted(&format!("{base}/mcp")), quoted(&call.to_string()))));
+        ways.push((
+            "MCP call",
+            format!("curl {key}{} {headers} -d {}", shell_quoted(&format!("{base}/mcp")), shell_quoted(&call.to_string())),
+        ));
     }
     if !view.operation.list.is_empty() {
         ways.push(("NDJSON", format!("curl {key}-H 'accept: application/x-ndjson' {address}")));
@@ -97,11 +96,11 @@ pub(crate) fn this_view(shown: &Shown<'_>, view: &View<'_>, webhook: Option<&Reg
     }
     if let Some((feed, address)) = atom(shown, view) {
         let key = if feed.price == Price::Free { "" } else { KEY };
-        ways.push(("Atom", format!("curl {key}{}", quoted(&address))));
+        ways.push(("Atom", format!("curl {key}{}", shell_quoted(&address))));
     }
     if let Some(export) = shown.operation("export").filter(|_| !day.is_empty()) {
         let path = export.path.replace("{file}", day);
-        ways.push(("All records as a Parquet file", format!("curl {KEY}-O {}", quoted(&format!("{base}{path}.parquet")))));
+        ways.push(("All records as a Parquet file", format!("curl {KEY}-O {}", shell_quoted(&format!("{base}{path}.parquet")))));
     }
     html! {
         section.ways aria-labelledby="ways" {
@@ -125,8 +124,11 @@ pub(crate) fn this_view(shown: &Shown<'_>, view: &View<'_>, webhook: Option<&Reg
 /// How a webhook is registered that receives what a page shows, and in what it differs from the page.
 fn registering(base: &str, webhook: &Registration<'_>) -> Markup {
     let headers = "-H 'content-type: application/json'";
-    let command =
-        format!("curl {KEY}{headers} {} -d {}", quoted(&format!("{base}{}", webhook.operation.path)), quoted(&webhook.body.to_string()));
+    let command = format!(
+        "curl {KEY}{headers} {} -d {}",
+        shell_quoted(&format!("{base}{}", webhook.operation.path)),
+        shell_quoted(&webhook.body.to_string())
+    );
     html! {
         details {
             summary { "Webhook" span.soft { " with a key" } }

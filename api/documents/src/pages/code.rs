@@ -2,6 +2,7 @@
 
 use operation::context::ServiceSettings;
 use operation::{Method, Operation, Price};
+use pages::shell_quoted;
 use serde_json::{Map, Value};
 
 use crate::discovery::example_path;
@@ -20,7 +21,7 @@ pub(super) fn samples(operation: &Operation, settings: &ServiceSettings) -> Vec<
 /// The command that calls a tool.
 fn mcp(operation: &Operation, settings: &ServiceSettings) -> String {
     let accept = "-H 'Content-Type: application/json' -H 'Accept: application/json, text/event-stream'";
-    format!("curl '{}/mcp' {accept} -d {}", settings.base_url, quoted(&tool_call(operation).to_string()))
+    format!("curl '{}/mcp' {accept} -d {}", settings.base_url, shell_quoted(&tool_call(operation).to_string()))
 }
 
 /// A call with the example arguments.
@@ -65,12 +66,12 @@ impl Sample {
         if matches!(self.method, Method::Patch | Method::Delete) {
             command += &format!(" -X {}", self.method.as_str());
         }
-        command += &format!(" {}", quoted(&address));
+        command += &format!(" {}", shell_quoted(&address));
         if self.needs_key {
             command += " -H \"X-API-Key: $KEY\"";
         }
         if let Some(body) = &self.body {
-            command += &format!(" -H 'Content-Type: application/json' -d {}", quoted(&body.to_string()));
+            command += &format!(" -H 'Content-Type: application/json' -d {}", shell_quoted(&body.to_string()));
         }
         command
     }
@@ -116,11 +117,6 @@ impl Sample {
         lines.push("console.log(await answer.json());".to_owned());
         lines.join("\n")
     }
-}
-
-/// A text in single quotes, for a shell.
-fn quoted(text: &str) -> String {
-    format!("'{}'", text.replace('\'', "'\\''"))
 }
 
 /// A text as a literal of JSON, which is one of Python and of TypeScript, too.
