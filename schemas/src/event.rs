@@ -205,6 +205,12 @@ impl<D, T> Fact<D, T> {
         let data = data.map(record);
         Fact { id, kind, key, version, prev_hash, content_hash, upstream, observed_at, superseded_by, data, run }
     }
+
+    /// The record of a fact that observed one; `None` for a fact of another kind.
+    #[must_use]
+    pub fn observed(&self) -> Option<&D> {
+        self.data.as_ref().filter(|_| self.kind == FactKind::Observed)
+    }
 }
 
 impl<D, T: AsRef<str> + Default> Fact<D, T> {
@@ -241,5 +247,19 @@ impl<D, T: AsRef<str>> Fact<D, T> {
     #[must_use]
     pub fn head(&self) -> Head {
         Head { version: self.version, id: self.id, content_hash: self.content_hash }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that only a fact that observed a record has one to decide, also if a fact of another kind carries one.
+    #[test]
+    fn only_observed_records_are_read() {
+        for (kind, expected) in [(FactKind::Observed, Some(&7)), (FactKind::Withdrawn, None), (FactKind::RunMarked, None)] {
+            let fact = Fact { data: Some(7), ..Fact::after(&Head::default(), "topic", kind, "key", Hash32::default()) };
+            assert_eq!(fact.observed(), expected, "{kind:?}");
+        }
     }
 }

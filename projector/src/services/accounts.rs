@@ -4,7 +4,7 @@
 use bytes::Bytes;
 use schemas::avro;
 use schemas::change::{Change, ChangeKind};
-use schemas::event::{Command as _, Fact, FactKind};
+use schemas::event::{Command as _, Fact};
 use schemas::key;
 use schemas::position::Seq;
 use schemas::suppression::{KeyKind, Suppression, SuppressionRow};
@@ -150,7 +150,7 @@ impl Service for Accounts {
 
 /// Returns the command of a fact; `None` if it is about filters and watches, which the watches service decides.
 fn own_command(fact: &Fact<AccountCommand>) -> Option<&AccountCommand> {
-    fact.data.as_ref().filter(|command| fact.kind == FactKind::Observed && !matches!(command, AccountCommand::Item(_)))
+    fact.observed().filter(|command| !matches!(command, AccountCommand::Item(_)))
 }
 
 /// Returns the id of the key that a command is about; `None` for an unknown command.
@@ -248,6 +248,7 @@ mod tests {
     use fold::testing;
     use proofs::hash::Hash32;
     use schemas::change::Input;
+    use schemas::event::FactKind;
 
     use super::*;
 

@@ -2,7 +2,7 @@
 //! disabled. A command that does not match the current state has no effect, so that two senders cannot both claim.
 
 use schemas::avro;
-use schemas::event::{Fact, FactKind};
+use schemas::event::Fact;
 use schemas::position::Seq;
 use schemas::topics::{CHANGES_DELIVERIES, DELIVERIES, Topic};
 use schemas::views::deliveries::{Attempt, Delivery, DeliveryCommand, DeliveryRequest, State as DeliveryState, TABLES, message_id};
@@ -35,7 +35,7 @@ impl Rules for DeliveriesRules {
     }
 
     fn decide(state: &mut State<'_, Self>, fact: &Fact<DeliveryCommand>) -> Result<(), Undecided> {
-        let Some(command) = fact.data.as_ref().filter(|_| fact.kind == FactKind::Observed) else { return Ok(()) };
+        let Some(command) = fact.observed() else { return Ok(()) };
         let known = state.record(&fact.key)?;
         match next_state(known, &fact.key, command, fact.observed_at) {
             Ok(Some(delivery)) => state.put(delivery),

@@ -2,7 +2,7 @@
 //! and a transfer settles one payment.
 
 use schemas::avro;
-use schemas::event::{Fact, FactKind};
+use schemas::event::Fact;
 use schemas::topics::{CHANGES_PAYMENTS, PAYMENTS, Topic};
 use schemas::views::payments::{Claim, Payment, PaymentCommand, State as PaymentState, TABLES, TransferKeys, answer_key, transfer_keys};
 use schemas::views::records::RecordTables;
@@ -40,7 +40,7 @@ impl Rules for PaymentsRules {
     }
 
     fn decide(state: &mut State<'_, Self>, fact: &Fact<PaymentCommand>) -> Result<(), Undecided> {
-        let Some(command) = fact.data.as_ref().filter(|_| fact.kind == FactKind::Observed) else { return Ok(()) };
+        let Some(command) = fact.observed() else { return Ok(()) };
         let changed = match (command, state.record(&fact.key)?) {
             (PaymentCommand::Claim(claim), None) => {
                 if !claim.answer.is_empty() {
@@ -109,6 +109,7 @@ fn new_payment(fact: &Fact<PaymentCommand>, claim: &Claim) -> Payment {
 #[cfg(test)]
 mod tests {
     use bytes::Bytes;
+    use schemas::event::FactKind;
     use schemas::key;
     use schemas::tables::Write;
     use schemas::views::payments::Settlement;

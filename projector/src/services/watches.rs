@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use schemas::avro;
-use schemas::event::{Fact, FactKind};
+use schemas::event::Fact;
 use schemas::topics::{ACCOUNTS, CHANGES_WATCHES, PAYMENTS, Topic};
 use schemas::views::accounts::{AccountCommand, ItemCommand, ItemRequest, NewWatch};
 use schemas::views::payments::{PaymentCommand, TransferKeys, transfer_keys};
@@ -93,7 +93,7 @@ impl Rules for WatchesRules {
     }
 
     fn reads(fact: &Fact<Request>) -> Vec<DecisionRow> {
-        let (command, more) = match own_request(fact) {
+        let (command, more) = match fact.observed() {
             Some(Request::Command(command)) => (command, command.once.iter().map(|once| once_key(once)).collect()),
             Some(Request::Purchase { command, transfer }) => {
                 (command, transfer.all().map(str::to_owned).chain([bought_key(&fact.key)]).collect::<Vec<String>>())
@@ -107,7 +107,7 @@ impl Rules for WatchesRules {
     }
 
     fn decide(state: &mut State<'_, Self>, fact: &Fact<Request>) -> Result<(), Undecided> {
-        let command = match own_request(fact) {
+        let command = match fact.observed() {
             Some(Request::Command(command) | Request::Purchase { command, .. }) => command,
             Some(Request::Unreadable(reason)) => return Err(Undecided::Poison(reason.clone())),
             Some(Request::Nothing) | None => return Ok(()),
@@ -119,7 +119,7 @@ impl Rules for WatchesRules {
         if known.as_ref().is_some_and(|known| (&known.account, &known.service) != (&command.account, &command.service)) {
             return Ok(());
         }
-        if let Some(Request::Purchase { transfer, .. }) = own_request(fact) {
+        if let Some(Request::Purchase { transfer, .. }) = fact.observed() {
             return buy(state, fact, command, transfer, known);
         }
         if let Some(once) = &command.once {
@@ -288,10 +288,6 @@ fn ends(state: &mut State<'_, WatchesRules>, command: &ItemCommand) -> Result<BT
 
 fn remember_ends(state: &mut State<'_, WatchesRules>, command: &ItemCommand, ends: &BTreeMap<String, i64>) -> Result<(), Undecided> {
     state.remember(&ends_key(&command.account, &command.service), Some(ends).filter(|ends| !ends.is_empty()))
-}
-
-fn own_request(fact: &Fact<Request>) -> Option<&Request> {
-    fact.data.as_ref().filter(|_| fact.kind == FactKind::Observed)
 }
 
 fn kind_of(request: &ItemRequest) -> &'static str {

@@ -9,7 +9,7 @@ use proofs::receipt::{Body, Receipt, Refusal, SignedReceipt, TYPE, VERSION, hash
 use proofs::tree;
 use schemas::avro;
 use schemas::clock::rfc3339;
-use schemas::event::{Fact, FactKind};
+use schemas::event::Fact;
 use schemas::topics::{CHANGES_RECEIPTS, PAYMENTS, RECEIPTS, Topic};
 use schemas::views::payments::{PaymentCommand, TransferKeys, transfer_keys};
 use schemas::views::receipts::{
@@ -81,7 +81,7 @@ impl Rules for ReceiptsRules {
     }
 
     fn reads(fact: &Fact<Request>) -> Vec<DecisionRow> {
-        let Some(Request { action, transfer }) = own_request(fact) else { return Vec::new() };
+        let Some(Request { action, transfer }) = fact.observed() else { return Vec::new() };
         let chain_rows = |agent: &str| [source::owner(agent), source::agent(agent)];
         let issue_rows = |issue: &IssueRequest| {
             let own = [source::SIGNING.to_owned(), source::TREE.to_owned(), source::request(&fact.key)];
@@ -102,7 +102,7 @@ impl Rules for ReceiptsRules {
     }
 
     fn signs(fact: &Fact<Request>) -> bool {
-        let action = own_request(fact).map(|request| &request.action);
+        let action = fact.observed().map(|request| &request.action);
         matches!(action, Some(Action::Command(ReceiptCommand::Issue(_)) | Action::IssuePaid { .. }))
     }
 
@@ -118,7 +118,7 @@ impl Rules for ReceiptsRules {
             // The payment lapses, and its reservation ends.
             return release(state, fact);
         }
-        let Some(Request { action, .. }) = own_request(fact) else { return Ok(()) };
+        let Some(Request { action, .. }) = fact.observed() else { return Ok(()) };
         match action {
             Action::Nothing => Ok(()),
             Action::Command(command) => apply_command(state, fact, command),
@@ -192,10 +192,6 @@ fn paid_action(effect: &str, payer: &str) -> Action {
         // An unreadable request was paid for: its unknown verb parks it, so that it is not lost.
         Ok(_) | Err(_) => Action::Command(ReceiptCommand::Unknown { verb: "unreadable".to_owned() }),
     }
-}
-
-fn own_request(fact: &Fact<Request>) -> Option<&Request> {
-    fact.data.as_ref().filter(|_| fact.kind == FactKind::Observed)
 }
 
 /// Returns the owner of an agent's chain, and its end.

@@ -1,6 +1,7 @@
 //! Tests of the watches service: filters, fleets, watches, ends, purchases.
 
 use bytes::Bytes;
+use schemas::event::FactKind;
 use schemas::key;
 use schemas::position::Seq;
 use schemas::tables::Write;

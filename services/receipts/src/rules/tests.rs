@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use proofs::receipt::{SigningKeys, check};
+use schemas::event::FactKind;
 use schemas::key;
 use schemas::tables::Write;
 use schemas::views::payments::{Claim, Settlement, TransferKeys};
