@@ -2,7 +2,8 @@
 //!
 //! Promises: the same position gives the same bytes on every node that shares the master key. A cursor never expires. Any changed, missing or
 //! added byte is detected. Layout: version u8, key generation u8, length of the service's name u8, the name, seq u64 big endian, the filter, the
-//! first 16 bytes of HMAC-SHA256 over everything before; base64url without padding.
+//! first 16 bytes of HMAC-SHA256 over everything before; base64url without padding. Who gets a cursor can read it, so what it holds is public. A place of a
+//! list, which can name a record that is hidden, is sealed in addition.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -16,17 +17,23 @@ use serde::de::DeserializeOwned;
 
 const VERSION: u8 = 1;
 const TAG_BYTES: usize = 16;
+/// Begins a sealed text. No text begins like this.
+const SEALED: &[u8] = b"\xffsealed/";
 /// The longest cursor that is accepted, in characters. A cursor with `rebase` holds two filters, each of several hundred characters.
 const CHARS_MAX: usize = 16_384;
 
 /// Encodes the cursor after `seq` of a service's changes, for a filter in canonical form (empty for none).
 #[must_use]
 pub fn encode(secrets: &Secrets, service: &str, seq: Seq, filter: &str) -> String {
+    signed(secrets, service, seq, filter.as_bytes())
+}
+
+fn signed(secrets: &Secrets, service: &str, seq: Seq, filter: &[u8]) -> String {
     let mut bytes = Vec::with_capacity(3 + service.len() + 8 + filter.len() + TAG_BYTES);
     bytes.extend_from_slice(&[VERSION, CURSOR_GENERATION, u8::try_from(service.len()).unwrap_or(u8::MAX)]);
     bytes.extend_from_slice(service.as_bytes());
     bytes.extend_from_slice(&seq.0.to_be_bytes());
-    bytes.extend_from_slice(filter.as_bytes());
+    bytes.extend_from_slice(filter);
     if let Some(mut mac) = secrets.cursor(CURSOR_GENERATION) {
         mac.update(&bytes);
         bytes.extend_from_slice(&mac.finalize().into_bytes()[..TAG_BYTES]);
@@ -48,13 +55,26 @@ pub fn decode(secrets: &Secrets, service: &str, filter: &str, cursor: &str) -> R
 /// # Errors
 /// `cursor-invalid` with the reason.
 pub fn read(secrets: &Secrets, service: &str, cursor: &str) -> Result<(Seq, String), Problem> {
+    let (seq, made_under) = read_signed(secrets, service, cursor)?;
+    if made_under.starts_with(SEALED) {
+        return Err(invalid("it continues a list, not changes"));
+    }
+    Ok((seq, String::from_utf8(made_under).map_err(|_| foreign())?))
+}
+
+/// The problem of a text that no server with this master key issued.
+fn foreign() -> Problem {
+    invalid("the cursor was not issued by this server, or was altered")
+}
+
+/// The seq of a cursor and the bytes after it, once its signature is checked.
+fn read_signed(secrets: &Secrets, service: &str, cursor: &str) -> Result<(Seq, Vec<u8>), Problem> {
     if cursor.is_empty() {
         return Err(invalid("the cursor is empty; leave it out to start again"));
     }
     if cursor.len() > CHARS_MAX {
         return Err(invalid("the cursor is too long"));
     }
-    let foreign = || invalid("the cursor was not issued by this server, or was altered");
     let bytes = URL_SAFE_NO_PAD.decode(cursor).map_err(|_| foreign())?;
     let (signed, tag) = bytes.split_last_chunk::<TAG_BYTES>().ok_or_else(foreign)?;
     let (version, generation, rest) = match signed {
@@ -73,8 +93,26 @@ pub fn read(secrets: &Secrets, service: &str, cursor: &str) -> Result<(Seq, Stri
     if name != service.as_bytes() {
         return Err(invalid(&format!("the cursor belongs to the service {}, not to {service}", String::from_utf8_lossy(name))));
     }
-    let filter = String::from_utf8(made_under.to_vec()).map_err(|_| foreign())?;
-    Ok((Seq(u64::from_be_bytes(*seq)), filter))
+    Ok((Seq(u64::from_be_bytes(*seq)), made_under.to_vec()))
+}
+
+/// Encodes a text that only servers with the master key can read. It is signed as a cursor is. The same text gives the same bytes.
+#[must_use]
+pub fn encode_sealed(secrets: &Secrets, service: &str, text: &str) -> String {
+    signed(secrets, service, Seq(0), &[SEALED, secrets.seal(text.as_bytes()).as_slice()].concat())
+}
+
+/// Decodes a text that [`encode_sealed`] encoded. Earlier versions did not seal such texts, only signed them: these are read, too.
+///
+/// # Errors
+/// `cursor-invalid` with the reason.
+pub fn read_sealed(secrets: &Secrets, service: &str, text: &str) -> Result<String, Problem> {
+    let (_, bytes) = read_signed(secrets, service, text)?;
+    let text = match bytes.strip_prefix(SEALED) {
+        Some(sealed) => secrets.unseal(sealed).ok_or_else(foreign)?,
+        None => bytes,
+    };
+    String::from_utf8(text).map_err(|_| foreign())
 }
 
 /// Encodes the place after which the pages of a search continue, for `search`: a text that differs between searches with different arguments. Such a
@@ -124,6 +162,25 @@ mod tests {
             let cursor = encode(&secrets(), "recalls", Seq(seq), filter);
             assert_eq!(cursor, encode(&secrets(), "recalls", Seq(seq), filter));
             assert_eq!(decode(&secrets(), "recalls", filter, &cursor), Ok(Seq(seq)));
+        }
+    }
+
+    /// Proves that a sealed text reads back, that nothing of it can be read by who gets it, that it is no cursor of changes, and that a text which an
+    /// earlier version only signed is read.
+    #[test]
+    fn sealed_texts_cannot_be_read() {
+        let text = "place/fmcsa:4312345:CARGO";
+        let sealed = encode_sealed(&secrets(), "coverage", text);
+        assert_eq!(sealed, encode_sealed(&secrets(), "coverage", text));
+        assert_eq!(read_sealed(&secrets(), "coverage", &sealed).as_deref(), Ok(text));
+        let bytes = URL_SAFE_NO_PAD.decode(&sealed).unwrap();
+        assert!(!bytes.windows(5).any(|part| text.as_bytes().windows(5).any(|own| own == part)), "{bytes:?}");
+        let problem = read(&secrets(), "coverage", &sealed).unwrap_err();
+        assert_eq!((problem.code, problem.detail.as_str()), (ErrorCode::CursorInvalid, "it continues a list, not changes"));
+        assert_eq!(read_sealed(&secrets(), "coverage", &encode(&secrets(), "coverage", Seq(0), text)).as_deref(), Ok(text));
+        let stranger = Secrets::from_master(&[8; 32]).unwrap();
+        for foreign in [encode_sealed(&stranger, "coverage", text), encode_sealed(&secrets(), "labs", text), sealed[1..].to_owned()] {
+            assert_eq!(read_sealed(&secrets(), "coverage", &foreign).unwrap_err().code, ErrorCode::CursorInvalid);
         }
     }
 

@@ -40,7 +40,7 @@ const ROWS_PER_COUNT: usize = PLACES_MAX - ROWS_PER_READ;
 const ROWS_PER_PAGE_MIN: usize = 64;
 /// How many parts of lists of a service are remembered, each at one position, with about 500 bytes.
 const EXTENTS_MAX: usize = 4_096;
-/// Starts the text of a place, which is signed as the cursors of feeds are. No filter of a feed starts like this.
+/// Starts the text of a place, which is sealed. No filter of a feed starts like this.
 const PLACE: &str = "place/";
 
 /// A question for a page of a ranked list.
@@ -317,7 +317,8 @@ impl Feed {
             let token = Token { list: walk.list.to_owned(), filter: walk.filter.to_owned(), spot, is_far };
             // The fields are texts and numbers, so serialization cannot fail.
             let text = format!("{PLACE}{}", serde_json::to_string(&token).unwrap_or_default());
-            cursor::encode(&ctx.secrets, self.source.service, Seq(0), &text)
+            // A walk can end at a record that is hidden, whose id nobody may read.
+            cursor::encode_sealed(&ctx.secrets, self.source.service, &text)
         });
         (total, next)
     }
@@ -339,7 +340,7 @@ impl Feed {
 
     /// The place that `after` names.
     fn place_of(&self, ctx: &Context, walk: &Walk<'_>, text: &str) -> Result<Token, Problem> {
-        let (_, text) = cursor::read(&ctx.secrets, self.source.service, text).map_err(|problem| problem.about("after"))?;
+        let text = cursor::read_sealed(&ctx.secrets, self.source.service, text).map_err(|problem| problem.about("after"))?;
         let token: Option<Token> = text.strip_prefix(PLACE).and_then(|text| serde_json::from_str(text).ok());
         token.filter(|token| token.list == walk.list && token.filter == walk.filter).ok_or_else(|| {
             let detail = "`after` belongs to another query; use the same arguments with it, or leave it out to start again";

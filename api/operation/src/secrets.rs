@@ -2,6 +2,9 @@
 //!
 //! Promises: the master key is one file of 32 random bytes in hex, created at the first start and readable by its owner only. Every other key is
 //! derived from it by purpose and generation, so nodes that share the file share all keys. No secret is in `Debug` output or in an error.
+//!
+//! A text is sealed in the mode of synthetic initialization vectors (SIV): a keyed hash of the text comes first. The same hash function, with another
+//! key, makes of that hash and a counter the bytes with which the text is combined. So equal texts give equal bytes on every node.
 
 use std::fmt;
 use std::io::ErrorKind;
@@ -14,6 +17,9 @@ use sha2::Sha256;
 
 /// A keyed hash function.
 pub type Keyed = Hmac<Sha256>;
+
+/// The length of the hash before a sealed text.
+const SEAL_BYTES: usize = 32;
 
 /// The generation of the key that signs new cursors.
 pub const CURSOR_GENERATION: u8 = 1;
@@ -62,6 +68,8 @@ pub struct Secrets {
     lookup: Keyed,
     email: Keyed,
     repeat: Keyed,
+    seal: Keyed,
+    seal_stream: Keyed,
 }
 
 impl fmt::Debug for Secrets {
@@ -91,6 +99,8 @@ impl Secrets {
             lookup: derive("lookup/1")?,
             email: derive("email/1")?,
             repeat: derive("repeat/1")?,
+            seal: derive("seal/1")?,
+            seal_stream: derive("seal-stream/1")?,
             master,
         })
     }
@@ -120,6 +130,28 @@ impl Secrets {
     pub fn repeat(&self, parts: &[&[u8]]) -> [u8; 32] {
         keyed_hash(&self.repeat, parts)
     }
+
+    /// Seals a text, so that only who has the master key can read it. The same text gives the same bytes.
+    #[must_use]
+    pub fn seal(&self, text: &[u8]) -> Vec<u8> {
+        let hash = keyed_hash(&self.seal, &[text]);
+        [hash.to_vec(), self.combined(&hash, text)].concat()
+    }
+
+    /// Opens a sealed text; `None` if it was not sealed with this master key, or was altered.
+    #[must_use]
+    pub fn unseal(&self, sealed: &[u8]) -> Option<Vec<u8>> {
+        let (hash, rest) = sealed.split_first_chunk::<SEAL_BYTES>()?;
+        let text = self.combined(hash, rest);
+        updated(&self.seal, &[text.as_slice()]).verify_slice(hash).ok()?;
+        Some(text)
+    }
+
+    /// A text combined with the bytes that follow from the hash before it. Done twice it is the same text again.
+    fn combined(&self, hash: &[u8; SEAL_BYTES], text: &[u8]) -> Vec<u8> {
+        let stream = (0_u64..).flat_map(|block| keyed_hash(&self.seal_stream, &[hash.as_slice(), block.to_be_bytes().as_slice()]));
+        text.iter().zip(stream).map(|(byte, other)| byte ^ other).collect()
+    }
 }
 
 /// Reads the 32 random bytes of a key file, or creates it. If several processes start at the same time, all get the same bytes.
@@ -146,12 +178,17 @@ pub fn seed(path: &Path) -> Result<[u8; 32], Error> {
 
 /// The keyed hash of parts, each prefixed with its length.
 fn keyed_hash(key: &Keyed, parts: &[&[u8]]) -> [u8; 32] {
+    updated(key, parts).finalize().into_bytes().into()
+}
+
+/// The keyed hash function after parts, each prefixed with its length.
+fn updated(key: &Keyed, parts: &[&[u8]]) -> Keyed {
     let mut mac = key.clone();
     for part in parts {
         mac.update(&(part.len() as u64).to_be_bytes());
         mac.update(part);
     }
-    mac.finalize().into_bytes().into()
+    mac
 }
 
 fn derive_key(master: &Keyed, purpose: &str) -> [u8; 32] {
@@ -187,6 +224,27 @@ mod tests {
         assert_eq!(std::fs::read_dir(path.parent().unwrap()).unwrap().count(), 1);
         let other = Secrets::load_or_create(&dir.path().join("other.key")).unwrap();
         assert_ne!(first.derive("webhook", 1), other.derive("webhook", 1));
+    }
+
+    /// Proves that a sealed text of any length is opened by the same key alone, that it shows nothing of the text, that equal texts give equal bytes, and
+    /// that a changed or missing byte is noticed.
+    #[test]
+    fn sealed_texts_are_opened_by_their_key() {
+        let [own, other] = [7, 8].map(|byte| Secrets::from_master(&[byte; 32]).unwrap());
+        let long = "fmcsa:4312345:CARGO ".repeat(40);
+        for text in ["", "4312345", &long[..31], &long[..32], &long[..33], long.as_str()] {
+            let sealed = own.seal(text.as_bytes());
+            assert_eq!(sealed, own.seal(text.as_bytes()));
+            assert_eq!(own.unseal(&sealed).unwrap(), text.as_bytes());
+            assert_eq!(other.unseal(&sealed), None);
+            assert!(text.is_empty() || !sealed.windows(7).any(|bytes| text.as_bytes().windows(7).any(|part| part == bytes)));
+            for at in 0..sealed.len() {
+                let mut changed = sealed.clone();
+                changed[at] ^= 1;
+                assert_eq!(own.unseal(&changed), None);
+                assert_eq!(own.unseal(&sealed[..at]), None);
+            }
+        }
     }
 
     /// Proves that an exposed or malformed file is refused by name, and that no secret shows in debug output.
