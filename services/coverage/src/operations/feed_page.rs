@@ -99,6 +99,12 @@ fn not_compared_note(leads: &[Lead]) -> Option<String> {
     (count > 0).then(|| format!("leads whose name has too many leads to compare all, so that two can be about one business: {count}"))
 }
 
+/// What an answer says of leads that are hidden on request. The number of names and leads that were hidden is the same whatever is asked, as of any time,
+/// and whether they have leads or not: it must not tell where a hidden lead is.
+fn hidden_note(keys: usize) -> Option<String> {
+    (keys > 0).then(|| format!("names and leads that are hidden on request and left out, also those that no lead here has: {keys}"))
+}
+
 impl Arguments {
     /// The days of the triggers; `None` if there are none.
     fn days(&self, today: Date) -> Result<Option<RangeInclusive<Date>>, Problem> {
@@ -123,14 +129,18 @@ impl Arguments {
         }))
     }
 
-    /// The page that the arguments ask for. For callers below the paid tier it is the first one, in an order that follows from what they see.
+    /// The page that the arguments ask for, without leads that are hidden on request, which `total` does not count either. For callers below the paid tier
+    /// it is the first one, in an order that follows from what they see.
     async fn page(&self, filter: &Filter, limit: usize, reader: &Reader<Coverage>) -> Result<Ranked<Lead>, Problem> {
         let Some(days) = self.days(reader.today())? else { return Ok(Ranked { items: Vec::new(), total: Some(0), next: None }) };
         let list = list(filter.state.as_deref(), filter.coverage_line.as_deref());
         let rest = Filter { state: None, coverage_line: None, ..filter.clone() };
         let bound = format!("{}/{:?}/{}", self.days, self.tier, feed::filter::Filter::canonical(&rest));
-        let is_wanted = |lead: &Lead| rest.takes(lead);
-        let selects: Option<Selects<'_, Lead>> = if rest == Filter::default() { None } else { Some(&is_wanted) };
+        // The id of a lead has the number of its business.
+        let is_wanted = |lead: &Lead| !lead.suppressed && rest.takes(lead);
+        let may_be_hidden = reader.at.view.rendition() != 0;
+        // Without a condition only the records of the page are read.
+        let selects: Option<Selects<'_, Lead>> = if rest == Filter::default() && !may_be_hidden { None } else { Some(&is_wanted) };
         let part = Segment::newest_first(&days);
         if reader.is_limited() {
             let FreeRows { records: items, total } = reader.free_rows((&list, part), limit, selects).await?;
@@ -179,15 +189,11 @@ impl Read for Arguments {
 
     async fn answer(self, filter: Filter, reader: &mut Reader<Coverage>) -> Result<Leads, Problem> {
         let limit = reader.limit();
-        let Ranked { mut items, total, next } = self.page(&filter, limit, reader).await?;
+        let Ranked { items, total, next } = self.page(&filter, limit, reader).await?;
         let no_day = self.no_day_note(reader.today())?;
         reader.note(no_day);
-        // The id of a lead has the number of its business.
-        let listed = items.len();
-        items.retain(|lead| !lead.suppressed);
-        if items.len() < listed {
-            reader.note(format!("leads that are hidden on request and left out: {}", listed - items.len()));
-        }
+        let hidden = hidden_note(reader.at.view.suppressed_keys());
+        reader.note(hidden);
         reader.note(not_compared_note(&items));
         reader.note_empty_page(items.len(), next.as_deref());
         let note = sources::late_note(&reader.at).await?;
@@ -210,8 +216,97 @@ impl Read for Arguments {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use bytes::Bytes;
+    use feed::testing::{HOUR_MS, START_MS, World, call, text};
+    use operation::context::Context;
+    use operation::{Call, Caller};
+    use reads::read::operation;
+    use schemas::key;
+    use schemas::suppression::{COMPANY, KeyKind, RECORD, SuppressionRow};
+    use schemas::tables::Write;
+    use schemas::views::accounts::{SUPPRESSIONS, Tier, VIEW as ACCOUNTS};
+
     use super::*;
-    use crate::record::{Evidence, NOT_COMPARED};
+    use crate::record::{Evidence, NOT_COMPARED, TABLES};
+
+    /// A lead of a carrier with a number and a line, triggered on a day of November.
+    fn lead(dot: u32, day: u8, basis: &str) -> Lead {
+        let date = format!("2026-11-{day:02}");
+        Lead {
+            id: format!("fmcsa:{dot}:CARGO:new_carrier:{date}"),
+            business: format!("CARRIER {dot} LLC"),
+            state: "CO".into(),
+            trigger: "new_carrier".into(),
+            trigger_date: date,
+            source: "fmcsa".into(),
+            sources: vec!["fmcsa".into()],
+            coverage_line: "CARGO".into(),
+            basis: basis.into(),
+            ..Lead::default()
+        }
+    }
+
+    /// Hides names or records on request.
+    async fn hide(context: &Context, keys: &[(&KeyKind, String)]) {
+        let row = Bytes::from(serde_json::to_vec(&SuppressionRow::default()).unwrap());
+        let key = |(kind, key): &(&KeyKind, String)| key![kind.name, kind.normalize(key).unwrap()];
+        let writes = keys.iter().map(|hidden| Write::put(&SUPPRESSIONS, key(hidden), row.clone())).collect();
+        let accounts = context.store.live(&ACCOUNTS).await.unwrap();
+        let mut checkpoint = accounts.checkpoint().await.unwrap();
+        checkpoint.seq = checkpoint.seq.next();
+        accounts.commit(writes, &checkpoint).await.unwrap();
+    }
+
+    /// The feed for a caller with a key of tier pro.
+    async fn paid(context: &Arc<Context>, arguments: Value) -> Value {
+        let free = call(context);
+        let paying = Call { caller: Caller { tier: Tier::Pro, ..free.caller.clone() }, ..free };
+        serde_json::from_str(&text((operation::<Arguments>().run)(paying, arguments).await.unwrap())).unwrap()
+    }
+
+    /// Proves that hidden leads are in no page and in no total, that every answer says the same of them whatever is asked, and that no `next` can be read.
+    #[tokio::test]
+    async fn hidden_leads_are_nowhere() {
+        let world = World::new().await;
+        let leads: Vec<Lead> = (0..6).map(|n| lead(4_312_340 + n, 10 + n as u8, if n % 2 == 0 { "LIKELY" } else { "MANDATED" })).collect();
+        world.fill_records(&TABLES, &leads).await;
+        let context = world.context(START_MS + 19 * 24 * HOUR_MS);
+        let all = paid(&context, json!({ "days": 90 })).await;
+        assert_eq!((&all["total"], all["note"].as_str().unwrap_or_default().contains("hidden")), (&json!(6), false), "{all}");
+        // The second of the six, the fifth, and a name that no lead has.
+        let hidden =
+            [(&RECORD, format!("coverage/{}", leads[1].id)), (&COMPANY, leads[4].business.clone()), (&COMPANY, "Nobody LLC".to_owned())];
+        hide(&context, &hidden).await;
+        for (arguments, total) in [
+            (json!({ "days": 90 }), 4),
+            (json!({ "days": 90, "limit": 1 }), 4),
+            (json!({ "days": 7 }), 1),
+            (json!({ "days": 90, "state": "CO", "basis": "LIKELY" }), 2),
+            (json!({ "days": 90, "basis": "MANDATED" }), 2),
+            (json!({ "days": 90, "state": "NY" }), 0),
+        ] {
+            let (mut found, mut after) = (Vec::new(), Value::Null);
+            loop {
+                let mut arguments = arguments.clone();
+                if !after.is_null() {
+                    arguments["after"] = after;
+                }
+                let page = paid(&context, arguments.clone()).await;
+                assert_eq!(page["total"], total, "{arguments}");
+                let note = page["note"].as_str().unwrap();
+                assert!(note.contains("also those that no lead here has: 3"), "{arguments}: {note}");
+                found.extend(page["leads"].as_array().unwrap().iter().map(|lead| lead["id"].as_str().unwrap().to_owned()));
+                after = page["next"].clone();
+                if after.is_null() {
+                    break;
+                }
+            }
+            assert_eq!(found.len(), total, "{arguments}: {found:?}");
+            assert!(!found.contains(&leads[1].id) && !found.contains(&leads[4].id), "{found:?}");
+        }
+    }
 
     /// Proves that a page says how many of its leads were not compared with others of their name.
     #[test]
