@@ -2,118 +2,15 @@
 //! initials.
 //!
 //! A text can have several names: of who receives the mail (`C/O`), of a trustee, of a second owner, of who is acted for. It is shown in full only if each of
-//! them is certainly that of an organisation. Two names without a word or a sign between them are one: no list says which words are names of persons.
+//! them is certainly that of an organisation. Two names without a word or a sign between them are one, and a text whose words are not those of an institution
+//! but for one is none. A name with a legal form at its end is that of a company, which can be named after persons: `JOHN SMITH PLUMBING LLC`.
 
 use crate::company_forms::{self, compared_words};
+use crate::institution_names::is_institution;
+use crate::person_names::is_family_name;
 
 /// The legal forms of companies of the country. Those of others can be the last name of a person.
 const LEGAL_FORMS: &[&str] = &["CO", "CORP", "INC", "LLC", "LLLP", "LLP", "LP", "LTD", "PC", "PLLC"];
-/// Words of the names of organisations without a legal form. Words that are also names of persons, and trusts, which can have the name of a person, are not
-/// among them.
-const ORGANISATION_WORDS: &[&str] = &[
-    "ACQUISITIONS",
-    "AGENCY",
-    "ALLEGHENY",
-    "ALLIANCE",
-    "ARCHDIOCESE",
-    "ASSN",
-    "ASSOCIATES",
-    "ASSOCIATION",
-    "AUTHORITY",
-    "BANK",
-    "BAPTIST",
-    "BOROUGH",
-    "BUREAU",
-    "CAPITAL",
-    "CATHEDRAL",
-    "CATHOLIC",
-    "CEMETERY",
-    "CHARITIES",
-    "CITY",
-    "COLLEGE",
-    "COMMISSION",
-    "COMMITTEE",
-    "COMMONWEALTH",
-    "CONDOMINIUM",
-    "CONGREGATION",
-    "CONSERVANCY",
-    "COOPERATIVE",
-    "COUNCIL",
-    "COUNTY",
-    "DEPARTMENT",
-    "DEPT",
-    "DEVELOPMENT",
-    "DIOCESE",
-    "DISTRICT",
-    "ENTERPRISES",
-    "EPISCOPAL",
-    "EQUITIES",
-    "EVANGELICAL",
-    "FEDERATION",
-    "FELLOWSHIP",
-    "FINANCIAL",
-    "FOUNDATION",
-    "FUND",
-    "FUNDING",
-    "GROUP",
-    "HOLDINGS",
-    "HOMEOWNERS",
-    "HOSPITAL",
-    "HOUSING",
-    "HUD",
-    "INDUSTRIES",
-    "INSTITUTE",
-    "INSURANCE",
-    "INTERNATIONAL",
-    "INVESTMENTS",
-    "INVESTORS",
-    "LENDING",
-    "LIBRARY",
-    "LUTHERAN",
-    "MANAGEMENT",
-    "METHODIST",
-    "MINISTRIES",
-    "MORTGAGE",
-    "MOSQUE",
-    "MUNICIPALITY",
-    "MUSEUM",
-    "NATIONAL",
-    "ORTHODOX",
-    "PARTNERS",
-    "PENNDOT",
-    "PENNSYLVANIA",
-    "PITTSBURGH",
-    "PRESBYTERIAN",
-    "PROPERTIES",
-    "RAILROAD",
-    "RAILWAY",
-    "REALTY",
-    "RECEIVABLES",
-    "REDEVELOPMENT",
-    "SAVINGS",
-    "SCHOOL",
-    "SEMINARY",
-    "SERVICES",
-    "SERVICING",
-    "SOCIETY",
-    "SOLUTIONS",
-    "SYNAGOGUE",
-    "SYSTEMS",
-    "TABERNACLE",
-    "TECHNOLOGIES",
-    "TOWNSHIP",
-    "TRANSIT",
-    "TURNPIKE",
-    "UNITED",
-    "UNIVERSITY",
-    "UPMC",
-    "VENTURES",
-    "VETERANS",
-    "YMCA",
-    "YWCA",
-];
-/// What the name of a church begins with, or `CHURCH OF`: `CHURCH` elsewhere can be the name of a person, and so can `CHRISTIAN CHURCH`.
-const CHURCH_FIRST_WORDS: &[&str] = &["AFRICAN", "FIRST", "HOLY", "OUR", "REFORMED", "SAINT", "SECOND", "ST"];
 /// A name with one of these words is that of a person, whatever else is in it.
 const PERSON_WORDS: &[&str] = &[
     "DECEASED",
@@ -255,17 +152,13 @@ fn is_form(name: &[String]) -> bool {
     matches!(words.get(1..), Some([])) || words.get(1..).is_some_and(|rest| rest.concat() == "NA")
 }
 
-/// Whether a name is certainly that of one organisation: it has a legal form or a word that only organisations have.
+/// Whether a name is certainly that of one organisation: it has a legal form, or is that of an institution.
 fn is_one_organisation(name: &[String]) -> bool {
     let Some(mut words) = compared_words(&name.join(" ")) else { return false };
-    let has = |wanted: &[&str]| words.iter().any(|word| wanted.contains(&word.as_str()));
-    if has(PERSON_WORDS) || is_of_estate(&words) {
+    if words.iter().any(|word| PERSON_WORDS.contains(&word.as_str())) || is_of_estate(&words) {
         return false;
     }
-    let begins_as_church = words.first().is_some_and(|first| CHURCH_FIRST_WORDS.contains(&first.as_str()));
-    let is_church = words.windows(2).any(|pair| pair == ["CHURCH", "OF"]) || (begins_as_church && has(&["CHURCH"]));
-    let has_word = is_church || has(ORGANISATION_WORDS);
-    has_word || (has_legal_form(&mut words) && !words.is_empty())
+    is_institution(&words) || (has_legal_form(&mut words) && !words.is_empty())
 }
 
 /// Whether a name has that of a person who died: `ESTATE OF`, but not `REAL ESTATE OF`.
@@ -281,9 +174,15 @@ fn has_legal_form(words: &mut Vec<String>) -> bool {
 }
 
 /// Whether names that are joined are those of organisations. The first one can be one word of the name of an organisation that is named after several:
-/// `BARNES & NOBLE COLLEGE`, `HABITAT FOR HUMANITY INC`. Two such words can be a person next to a company: `SMITH, JOHN & ACME LLC`.
+/// `BARNES & NOBLE COLLEGE`, `HABITAT FOR HUMANITY INC`. Two such words can be a person next to a company: `SMITH, JOHN & ACME LLC`. They are a firm if it
+/// has a legal form and they are family names that are no given names: `SMITH, JONES & BAKER LLC`.
 fn are_organisations(group: &[Name]) -> bool {
-    let is_of_next = |at: usize, name: &Name| at == 0 && name.len() == 1 && group.len() > 1;
+    let is_firm = group.last().and_then(|last| compared_words(&last.join(" "))).is_some_and(|mut words| has_legal_form(&mut words));
+    let is_of_family = |name: &Name| name.iter().all(|word| is_family_name(&letters(word)));
+    let is_of_next = |at: usize, name: &Name| {
+        let is_first_word = at == 0 && name.len() == 1;
+        at + 1 < group.len() && (is_first_word || (is_firm && is_of_family(name)))
+    };
     group.iter().enumerate().all(|(at, name)| is_one_organisation(name) || is_of_next(at, name))
 }
 
@@ -381,7 +280,7 @@ mod tests {
     const FAMILY: [&str; 9] =
         ["SMITH", "O'Neil", "O\u{2019}BRIEN", "Smith-Jones", "DE LA CRUZ", "Pe\u{f1}a", "Nguy\u{1ec5}n", "Church", "kowalski"];
     /// Texts with the name of a person: `{G}` is the given name, and `{F}` that of the family.
-    const TEXTS: [&str; 52] = [
+    const TEXTS: [&str; 63] = [
         "{F} {G}",
         "{F}, {G}",
         "{G} {F}",
@@ -434,6 +333,17 @@ mod tests {
         "PNC BANK OF THE ESTATE OF {G} {F}",
         "ESTATE OF {G} {F} PNC BANK",
         "PNC BANK ADMINISTRATOR EST OF {G} {F}",
+        "{G} {F} PNC BANK",
+        "{F} {G} PNC BANK",
+        "PNC BANK {G} {F}",
+        "PNC BANK NA {F} {G}",
+        "{G} {F} CITY OF PITTSBURGH",
+        "{F} {G} URBAN REDEVELOPMENT AUTHORITY OF PITTSBURGH",
+        "FIRST NATIONAL BANK {G} {F}",
+        "{F} {G} HUD",
+        "MTAG SERVICES LLC {G} {F}",
+        "{F} & {G} & ACME LLC",
+        "{F}, {G}, JONES & ACME LLC",
     ];
 
     /// Proves that no part of the name of a person is shown, in whatever order, spelling and company it stands, and that what is masked stays as it is.
@@ -462,6 +372,11 @@ mod tests {
             "PNC Bank, N.A.",
             "JORDAN TAX SERVICE INC",
             "SMITH & JONES LLC",
+            "SMITH, JONES & BAKER LLC",
+            "Smith Jones & Baker, LLP",
+            "JOHN SMITH PLUMBING LLC",
+            "WELLS FARGO BANK, N.A.",
+            "PENN HILLS SCHOOL DISTRICT",
             "PNC BANK - N.A.",
             "BARNES & NOBLE COLLEGE BOOKSELLERS",
             "SMITH & CO LLC",
@@ -501,7 +416,9 @@ mod tests {
             ("LY NGUYEN SA", "L. N. S."),
             ("SMITH JOHN C/O FIRST NATIONAL BANK", "S. J. C. O. F."),
             ("SMITH JOHN FAMILY TRUST", "S. J. F. T."),
-            ("SMITH, JONES & BAKER LLC", "S. J. B. L."),
+            ("SMITH, THOMAS & BAKER LLC", "S. T. B. L."),
+            ("SMITH, JONES & PNC BANK", "S. J. P. B."),
+            ("ACME BRIDGE AUTHORITY", "A. B. A."),
             ("CHRISTIAN CHURCH", "C. C."),
             ("PAT EXAMPLE", "P. E."),
             (long.as_str(), "S. S. S. S. S."),
