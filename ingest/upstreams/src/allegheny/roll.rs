@@ -11,6 +11,7 @@ use serde::Deserialize;
 use texts::allegheny::parse_pin;
 use texts::numbers::has_only_digits;
 use texts::owner_names::shown_owner_kind;
+use texts::person_names::is_like_person;
 
 use crate::json::{Field, Records};
 use crate::rolls::{self, code, dollars, short, street};
@@ -235,7 +236,7 @@ fn class(class: &str, use_code: &str) -> String {
 }
 
 /// The city and the state of the last of two lines that has both with a ZIP code of that state, such as `PITTSBURGH PA  ` before `15213`; empty if none has.
-/// Another line can be the name of who receives the mail, also with letters of a state after it: `JOHN SMITH MD`.
+/// Another line can be the name of who receives the mail, also with letters of a state after it: `JOHN SMITH MD`, or `JOHN SMITH PA` before `15213`.
 fn city_and_state([third, fourth]: [&str; 2]) -> (String, String) {
     city_of(fourth, "").or_else(|| city_of(third, fourth)).unwrap_or_default()
 }
@@ -253,7 +254,7 @@ fn city_of(line: &str, next: &str) -> Option<(String, String)> {
     }
     let city = city.trim_end_matches([' ', ',']).to_ascii_uppercase();
     let is_city = !city.is_empty() && city.chars().all(|letter| letter.is_alphabetic() || " .'-".contains(letter));
-    (is_city && !city.starts_with("ATTN")).then(|| (city, state.to_owned()))
+    (is_city && !city.starts_with("ATTN") && !is_like_person(&city)).then(|| (city, state.to_owned()))
 }
 
 /// A hash of a mailing address, by which parcels with the same one are found. Where it is, beyond the city, is not stored.
@@ -351,6 +352,11 @@ mod tests {
             (["JOHN SMITH MD", "15213"], "", ""),
             (["JOHN SMITH MD", ""], "", ""),
             (["PITTSBURGH PA", "JOHN SMITH MD"], "", ""),
+            (["JOHN SMITH PA", "15213"], "", ""),
+            (["SMITH MARY Q, PA 15213", ""], "", ""),
+            (["JOHN SMITH PA", "PITTSBURGH PA 15213"], "PITTSBURGH", "PA"),
+            (["ELIZABETH PA", "15037"], "ELIZABETH", "PA"),
+            (["ANN ARBOR MI", "48103"], "ANN ARBOR", "MI"),
             (["SPRINGFIELD MA", "1103"], "SPRINGFIELD", "MA"),
             (["", ""], "", ""),
         ] {

@@ -236,3 +236,21 @@ fn block_lots_become_pins() {
     assert_eq!(found(vec![lien("233J211 2"), assessed(fifth), assessed(fourth)]), "");
     assert_eq!(found(vec![assessed(fourth), assessed(fifth), lien("233J211 2")]), "");
 }
+
+/// Proves that an address that was kept with the names of who receives the mail, before these were removed from facts, is shown without them, and that others
+/// stay as they are.
+#[test]
+fn kept_addresses_are_shown_without_recipients() {
+    for (kept, shown) in [
+        ("3343 FORBES AVE, PITTSBURGH 15213", "3343 FORBES AVE, PITTSBURGH 15213"),
+        ("3343 FORBES AVE", "3343 FORBES AVE"),
+        ("C/O JOHN SMITH 3343 FORBES AVE, PITTSBURGH 15213", "3343 FORBES AVE, PITTSBURGH 15213"),
+        ("3343 FORBES AVE, C/O JOHN SMITH", "3343 FORBES AVE"),
+        ("3343 FORBES AVE, C/O JOHN SMITH, PITTSBURGH 15213", "3343 FORBES AVE, PITTSBURGH 15213"),
+        ("C/O JOHN SMITH, PITTSBURGH 15213", "PITTSBURGH 15213"),
+        ("", ""),
+    ] {
+        let roll = roll::Roll { address: (2026, kept.to_owned()), ..roll::Roll::default() };
+        assert_eq!(roll.shown_address(), shown, "{kept}");
+    }
+}

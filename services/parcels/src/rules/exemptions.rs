@@ -318,6 +318,8 @@ mod tests {
         assert_eq!(of(|fact| fact.mailing_state = "OH".into()), ["X1"]);
         assert_eq!(of(|fact| (fact.mailing_city, fact.mailing_state) = (String::new(), String::new())), none);
         assert_eq!(of(|fact| (fact.mailing_city, fact.mailing_state) = ("C/O JOHN SMITH".into(), String::new())), none);
+        assert_eq!(of(|fact| (fact.mailing_city, fact.mailing_state) = ("JOHN SMITH".into(), "OH".into())), none);
+        assert_eq!(of(|fact| (fact.mailing_city, fact.mailing_state) = ("ANN ARBOR".into(), "MI".into())), ["X1"]);
         assert_eq!(of(|fact| fact.owner_kind = "CORPORATION".into()), ["X3"]);
         assert_eq!(of(|fact| (fact.owner_kind, fact.sale_date) = ("CORPORATION".into(), "2027-01-02".into())), ["X3", "X5"]);
         assert_eq!(of(|fact| (fact.owner_kind, fact.sale_date) = ("CORPORATION".into(), "2026-12-31".into())), ["X3"]);

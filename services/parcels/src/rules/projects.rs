@@ -50,7 +50,7 @@ fn record(roll: &Roll, pin: &str, number: &str) -> Option<Parcel> {
         class,
         township,
         township_code,
-        address: if address.is_empty() { roll.address.1.clone() } else { address },
+        address: if address.is_empty() { roll.shown_address() } else { address },
         url: url(county, pin, &permit),
         permit: Some(Box::new(permit)),
         ..Parcel::default()

@@ -11,6 +11,7 @@ use schemas::facts::sales::SaleFact;
 use serde::{Deserialize, Serialize};
 use texts::cook;
 use texts::owner_names::{shown_owner_kind, without_recipient};
+use texts::person_names::is_like_person;
 
 use super::permits::{Permits, drop_earliest};
 use super::ratio::{self, SALES_MIN, Stats};
@@ -217,6 +218,10 @@ impl Roll {
             true => before.homestead_since,
             false => String::new(),
         };
+        // Facts that were recorded earlier can have the name of who receives the mail as the city.
+        let is_person = is_like_person(&fact.mailing_city);
+        let [mailing_city, mailing_state] =
+            [&fact.mailing_city, &fact.mailing_state].map(|place| if is_person { String::new() } else { place.clone() });
         let homestead_year = fact.is_homestead.then(|| before.homestead_year.map_or(fact.year, |first| first.min(fact.year)));
         self.details = Some(Box::new(Details {
             municipality: fact.township_name.clone(),
@@ -230,8 +235,8 @@ impl Roll {
             homestead_since,
             homestead_year,
             mailing_hash: fact.mailing_hash.clone(),
-            mailing_city: fact.mailing_city.clone(),
-            mailing_state: fact.mailing_state.clone(),
+            mailing_city,
+            mailing_state,
             sale_date: fact.sale_date.clone(),
             flags: before.flags,
         }));
@@ -250,6 +255,18 @@ impl Roll {
         let address = [street.as_str(), &place].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ");
         if fact.year >= self.address.0 {
             self.address = (fact.year, address);
+        }
+    }
+
+    /// The address without the names of who receives the mail, which an address that was kept earlier can have.
+    pub(super) fn shown_address(&self) -> String {
+        let address = self.address.1.as_str();
+        match address.rsplit_once(", ") {
+            Some((street, place)) if without_recipient(place) == place => {
+                let street = without_recipient(street);
+                if street.is_empty() { place.to_owned() } else { format!("{street}, {place}") }
+            }
+            _ => without_recipient(address),
         }
     }
 
@@ -350,7 +367,7 @@ impl Roll {
             township,
             township_code: latest.township.clone(),
             neighborhood: latest.neighborhood.clone(),
-            address: self.address.1.clone(),
+            address: self.shown_address(),
             last_appeal: self
                 .appeal
                 .as_ref()
