@@ -81,19 +81,26 @@ fn memory_of(process: u32, name: &str) -> Result<f64, Failure> {
     Ok(kib.ok_or("the process is gone")? / 1024.0)
 }
 
+/// The name and the seconds of processor time in a `stat` file of a process or a thread; `None` if it is gone.
+fn name_and_processor_s(path: &str) -> Option<(String, f64)> {
+    let stat = std::fs::read_to_string(path).ok()?;
+    let (name, rest) = (stat.split_once('(')?.1.rsplit_once(')')?.0.to_owned(), stat.rsplit_once(')')?.1);
+    let fields: Vec<&str> = rest.split_whitespace().collect();
+    let ticks = fields.get(11)?.parse::<f64>().ok()? + fields.get(12)?.parse::<f64>().ok()?;
+    Some((name, ticks / 100.0))
+}
+
+/// Returns the seconds of processor time of a process.
+pub(crate) fn processor_of_s(process: u32) -> Result<f64, Failure> {
+    Ok(name_and_processor_s(&format!("/proc/{process}/stat")).ok_or("the process is gone")?.1)
+}
+
 /// Returns the seconds of processor time of this process, by the names of its threads; threads that have ended count as `ended`.
 pub(crate) fn processor_s() -> Value {
-    let of = |path: &str| -> Option<(String, f64)> {
-        let stat = std::fs::read_to_string(path).ok()?;
-        let (name, rest) = (stat.split_once('(')?.1.rsplit_once(')')?.0.to_owned(), stat.rsplit_once(')')?.1);
-        let fields: Vec<&str> = rest.split_whitespace().collect();
-        let ticks = fields.get(11)?.parse::<f64>().ok()? + fields.get(12)?.parse::<f64>().ok()?;
-        Some((name, ticks / 100.0))
-    };
-    let total = of("/proc/self/stat").map_or(0.0, |(_, seconds)| seconds);
+    let total = name_and_processor_s("/proc/self/stat").map_or(0.0, |(_, seconds)| seconds);
     let mut by_name: std::collections::BTreeMap<String, f64> = std::collections::BTreeMap::new();
     for task in std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten() {
-        if let Some((name, seconds)) = of(&format!("{}/stat", task.path().display())) {
+        if let Some((name, seconds)) = name_and_processor_s(&format!("{}/stat", task.path().display())) {
             *by_name.entry(name).or_default() += seconds;
         }
     }
