@@ -94,7 +94,8 @@ async fn bad_requests_are_refused_without_data_loss() {
         ("{\"email\": 5}", "email", "email"),
         ("{}", "email", "email is missing"),
         ("{\"emial\": \"a@example.org\"}", "emial", "did you mean \"email\"?"),
-        ("[]", "", "a JSON object"),
+        ("[]", "email", "email is missing"),
+        ("[1]", "", "a JSON object"),
     ];
     for (body, parameter, message) in bodies {
         let detail = problem(&server.send("POST", "/recalls/api/keys", "", body), 400, "body-invalid", parameter);

@@ -147,7 +147,7 @@ async fn newest_changes_and_changes_by_day() {
     let mut arguments = json!({ "start": "newest", "limit": 120 });
     // Every fiftieth change is internal.
     for (from, to, shown, has_more) in [(178_u64, 300, 120, false), (56, 177, 120, true), (1, 55, 54, true)] {
-        let page = value(&ctx, &operation, arguments).await;
+        let page = value(&ctx, &operation, arguments.clone()).await;
         assert_eq!((&page["from"], &page["to"], &page["hasMore"]), (&json!(from), &json!(to), &json!(has_more)));
         assert_eq!(page["changes"].as_array().unwrap().len(), shown);
         let before = (from > 1).then(|| cursor::encode(&ctx.secrets, "recalls", Seq(from - 1), ""));

@@ -569,8 +569,8 @@ fn filtered_feeds_lead_on() {
     assert!(!shown(&made, "keyword=milk&includeBackfill=true").0.contains(link));
 }
 
-/// Proves that the last changes up to a cursor lead on backwards also where the filtered feed needs a key, which has no `older`; and that a part of the feed
-/// that shows nothing leads on, too. The server refuses a stream of events that ends at a cursor or shows an earlier time, so no page offers one.
+/// Proves that the last changes up to a cursor lead on backwards also where the filtered feed needs a key, by `until`; and that a part of the feed that
+/// shows nothing leads on, too. The server refuses a stream of events that ends at a cursor or shows an earlier time, so no page offers one.
 #[test]
 fn unfiltered_feeds_lead_on() {
     let mut made = Made::new();

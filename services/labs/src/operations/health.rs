@@ -27,7 +27,7 @@ const LAST_DAY: Date = Date::constant(2099, 12, 31);
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Leads {
-    /// The number of current leads; null if they are too many to count.
+    /// The number of current leads. Null if it is not known: as of an earlier time, and in a view of an older version, they are counted up to a million.
     pub leads: Option<u64>,
 }
 
