@@ -41,7 +41,9 @@ pub(crate) fn notice(detail: &str, code: ErrorCode) -> Markup {
         ErrorCode::RateLimited => "Wait a minute, then load the page again.",
         ErrorCode::Unavailable => "Load the page again in a few seconds.",
         ErrorCode::CursorInvalid | ErrorCode::FilterChanged => "Start again from the first page.",
-        ErrorCode::MethodNotAllowed => "Open the address again without sending anything to it.",
+        ErrorCode::MethodNotAllowed => {
+            "Open the address again without sending anything to it; the reference of its service says what programs send."
+        }
         code if code.status() >= 500 => "Load the page again later. If it stays like this, tell the operator of this server.",
         _ => "",
     };

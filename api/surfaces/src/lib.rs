@@ -160,6 +160,7 @@ impl Site {
         let request = Request { path: if path.is_empty() { "/" } else { path }, ..request };
         let preflight = (*request.method == Method::OPTIONS).then(|| request.headers.clone());
         let is_for_browser = visitors::accepts_html(&request.headers);
+        let is_opened = visitors::is_opened_in_browser(&request.headers);
         let mut is_api = false;
         let mut response = if would_pass_rules {
             doubled_slashes(&self.context, &request)
@@ -173,7 +174,7 @@ impl Site {
         } else if let Some(path) = witness::below(&self.context, request.path) {
             witness::answer(&self.context, path, &request, stream).await
         } else if let Some((mount, path)) = self.mounts.iter().find_map(|mount| Some((mount, mount.below(request.path)?))) {
-            is_api = is_for_browser && mount.is_api(path);
+            is_api = is_for_browser && !is_opened && mount.is_api(path);
             mount.answer(&self.context, path, &Request { below: path, ..request }, stream).await
         } else {
             let prefixes = self.mounts.iter().map(|mount| mount.prefix.as_str());
@@ -256,7 +257,7 @@ impl Mount {
         path.strip_prefix(self.prefix.as_str()).filter(|rest| rest.is_empty() || rest.starts_with('/'))
     }
 
-    /// Whether a path below the prefix is for programs. They get problem documents, whatever they accept.
+    /// Whether a path below the prefix is for programs. They get problem documents, whatever they accept; a browser that opens the path gets pages.
     fn is_api(&self, path: &str) -> bool {
         path == "/mcp" || self.mounted.routes.find(path).is_some()
     }
@@ -346,7 +347,7 @@ pub fn filter(site: Arc<Site>) -> impl Filter<Extract = (Response,), Error = war
                 async move {
                     if let Some(malformed) = malformed {
                         let mut response = reply::malformed(site.context.settings.site_url(), &malformed);
-                        if visitors::accepts_html(&headers) && !site.is_api(path.as_str()) {
+                        if visitors::is_opened_in_browser(&headers) || (visitors::accepts_html(&headers) && !site.is_api(path.as_str())) {
                             response = visitors::as_page(response);
                         }
                         reply::finish(&mut response);

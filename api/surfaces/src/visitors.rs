@@ -89,6 +89,12 @@ pub(crate) fn accepts_html(headers: &HeaderMap) -> bool {
     rest::accepts_before(headers, "text/html", &DATA_TYPES)
 }
 
+/// Whether a browser shows the answer in its window: somebody followed a link or an address, and no script reads the answer. Browsers say so in
+/// `Sec-Fetch-Mode`, which scripts cannot set, to servers that they reach over https or on their own machine.
+pub(crate) fn is_opened_in_browser(headers: &HeaderMap) -> bool {
+    accepts_html(headers) && headers.get("sec-fetch-mode").is_some_and(|mode| mode == "navigate")
+}
+
 /// The page of a refusal, instead of its problem document. Status and headers stay.
 pub(crate) fn as_page(mut response: Response) -> Response {
     let Some(problem) = response.extensions_mut().remove::<Problem>() else { return response };

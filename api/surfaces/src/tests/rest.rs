@@ -26,7 +26,7 @@ async fn unknown_paths_in_a_browser() {
 }
 
 /// Proves that any refusal outside of the API is a page for a browser, with the status and headers that a program gets, and that operations answer with
-/// problem documents whatever the caller accepts.
+/// problem documents whatever the caller accepts, as long as no browser shows the answer in its window.
 #[tokio::test]
 async fn refusals_in_a_browser() {
     let fixture = Fixture::new(|_| {});
@@ -43,6 +43,37 @@ async fn refusals_in_a_browser() {
     }
     let read = send(&fixture, ask().method("DELETE").path("/fake/api/items").header("accept", browser)).await;
     assert_eq!((read.status.as_u16(), read.header("content-type")), (405, "application/problem+json"));
+}
+
+/// Proves that a refusal of the API is a page that says what to do where a browser shows the answer in its window, with the status and headers that a
+/// program gets; that scripts of pages and other programs get the problem document; and that an answer is the same for all of them.
+#[tokio::test]
+async fn refusals_of_operations_that_a_browser_opens() {
+    let fixture = Fixture::new(|_| {});
+    let read = |path: &str, mode: &str, accept: &str| ask().path(path).header("accept", accept).header("sec-fetch-mode", mode);
+    let browser = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";
+    for (path, status, code) in [
+        ("/fake/api/items?limit=0", 400, "parameter-invalid"),
+        ("/fake/api/items/gone", 404, "not-found"),
+        ("/fake/mcp", 405, "method-not-allowed"),
+    ] {
+        let opened = send(&fixture, read(path, "navigate", browser)).await;
+        assert_eq!((opened.status.as_u16(), opened.header("content-type")), (status, "text/html; charset=utf-8"), "{path}");
+        assert!(opened.body.contains("<h1>") && opened.body.contains(&format!("/docs/errors#{code}")), "{}", opened.body);
+        assert!(opened.header("content-security-policy").contains("default-src 'none'"), "{path}");
+        for (mode, accept) in [("cors", browser), ("navigate", "*/*"), ("navigate", "application/json, text/html")] {
+            let program = send(&fixture, read(path, mode, accept)).await;
+            assert_eq!((program.status.as_u16(), program.problem().0.as_str()), (status, code), "{path} {mode} {accept}");
+            assert_eq!(
+                (program.header("allow"), program.header("cache-control")),
+                (opened.header("allow"), opened.header("cache-control"))
+            );
+        }
+    }
+    let [opened, program] = ["navigate", "cors"].map(|mode| read("/fake/api/items?limit=2", mode, browser));
+    let (opened, program) = (send(&fixture, opened).await, send(&fixture, program).await);
+    assert_eq!((opened.status.as_u16(), opened.header("content-type")), (200, "application/json"));
+    assert_eq!(opened.body, program.body);
 }
 
 /// Proves that a wrong path is answered with the nearest existing one, and a wrong method with the supported ones.
