@@ -41,3 +41,23 @@ pub static ICON: LazyLock<Asset> = LazyLock::new(|| Asset::new("icon.svg", inclu
 pub fn all() -> impl Iterator<Item = &'static Asset> {
     [&*STYLE, &*SCRIPT, &*VERIFY, &*ICON].into_iter()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The most JavaScript of a page, in bytes as they are sent.
+    const SCRIPT_BYTES_MAX: usize = 60_000;
+
+    /// Proves that a page with every script has little JavaScript even where it is not compressed, and that a path has the fingerprint of its file.
+    #[test]
+    fn scripts_are_small() {
+        let scripts: Vec<&Asset> = all().filter(|asset| asset.content_type.starts_with("text/javascript")).collect();
+        let bytes: usize = scripts.iter().map(|script| script.bytes.len()).sum();
+        assert!(scripts.len() == 2 && bytes <= SCRIPT_BYTES_MAX, "{bytes} bytes in {} scripts", scripts.len());
+        for asset in all() {
+            let hash = Hash32::of(asset.bytes).to_string();
+            assert!(asset.path.starts_with(&format!("/assets/{}/", &hash[..FINGERPRINT_DIGITS])), "{}", asset.path);
+        }
+    }
+}
