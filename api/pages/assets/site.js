@@ -41,13 +41,20 @@
     if (body !== null) headers["content-type"] = "application/json";
     const address = query.size ? `${path}?${query}` : path;
     const answer = await fetch(address, { method: form.dataset.method, headers, body: body ?? undefined, signal: AbortSignal.timeout(CALL_TIMEOUT_MS) });
+    const status = `${answer.status} ${answer.statusText}`.trim();
+    const type = answer.headers.get("content-type") ?? "";
+    if (type && !/^text\/|json|xml/.test(type)) {
+      // Such a file can be large, and nobody reads its bytes.
+      await answer.body?.cancel();
+      return { status, text: `A file of type ${type}, which is not shown. The command for curl gets it.` };
+    }
     let text = await answer.text();
     try {
       text = JSON.stringify(JSON.parse(text), null, 2);
     } catch {
-      // A file that is no JSON is shown as it is.
+      // A text that is no JSON is shown as it is.
     }
-    return { status: `${answer.status} ${answer.statusText}`.trim(), text };
+    return { status, text };
   };
   for (const block of document.querySelectorAll("details.try")) {
     const form = block.querySelector("form");
