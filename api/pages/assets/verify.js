@@ -170,10 +170,21 @@
     if (own === current) concludeByResults();
   };
 
-  const run = (receipt, inclusion, isAsked) => check(receipt, inclusion, isAsked).catch((error) => {
-    say(null, "the rest: " + error.message);
-    concludeByResults();
-  });
+  const run = (receipt, inclusion, isAsked) => {
+    const own = current + 1;
+    return check(receipt, inclusion, isAsked).catch((error) => {
+      if (own !== current) return;
+      say(null, "the rest: " + error.message);
+      concludeByResults();
+    });
+  };
+
+  // What cannot be a receipt takes the place of an earlier verdict, also of one that is still being found.
+  const refuse = (words) => {
+    current += 1;
+    list.replaceChildren();
+    conclude(words, "unsure");
+  };
 
   // The tiles of a tree of so many leaves (C2SP tlog-tiles): 256 hashes of one level, or as many as there are.
   const TILE_HASHES = 256;
@@ -284,16 +295,12 @@
   if (needed) needed.remove();
 
   const verify = () => {
-    if (text.value.length > TEXT_CHARS_MAX) {
-      list.replaceChildren();
-      return conclude("TOO LONG FOR A RECEIPT", "unsure");
-    }
+    if (text.value.length > TEXT_CHARS_MAX) return refuse("TOO LONG FOR A RECEIPT");
     let given = null;
     try {
       given = JSON.parse(text.value);
     } catch {
-      list.replaceChildren();
-      return conclude("THIS IS NOT JSON", "unsure");
+      return refuse("THIS IS NOT JSON");
     }
     // An answer of the issuer holds the receipt, and often the proof of its place in the tree.
     const receipt = given && typeof given.receipt === "object" && given.receipt !== null ? given.receipt : given;
@@ -302,7 +309,7 @@
   };
   const read = async (given) => {
     if (!given) return;
-    if (given.size > TEXT_CHARS_MAX) return conclude("TOO LONG FOR A RECEIPT", "unsure");
+    if (given.size > TEXT_CHARS_MAX) return refuse("TOO LONG FOR A RECEIPT");
     text.value = await given.text();
     verify();
   };
