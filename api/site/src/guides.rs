@@ -78,7 +78,9 @@ impl Guide {
                 }
             }
         };
-        Page { title: self.title().to_owned(), description: self.summary(), canonical: self.path(), main, ..Page::default() }
+        // Some guides have the names of services, whose explorers have these titles.
+        let title = format!("{}: {}", self.title(), self.part.kind());
+        Page { title, description: self.summary(), canonical: self.path(), main, ..Page::default() }
     }
 }
 
@@ -166,6 +168,15 @@ mod tests {
         );
         for unknown in ["/guides/none", "/guides/none.md", "/guides/.md"] {
             assert_eq!(render(unknown, "").status, 404, "{unknown}");
+        }
+    }
+
+    /// Proves that the title of a page says that it is a guide or a reference, and not the explorer or the page of the same name.
+    #[test]
+    fn titles_say_what_a_page_is() {
+        for (path, title) in [("/guides/parcels", "Parcels: guide"), ("/guides/reference/errors", "Errors: reference")] {
+            let html = render(path, "").html;
+            assert!(html.contains(&format!("<title>{title} · Highwater</title>")), "{html}");
         }
     }
 

@@ -20,6 +20,14 @@ impl Part {
             Self::LookUp => "Look it up",
         }
     }
+
+    /// What a document of the part is, for the title of its page.
+    pub(super) fn kind(self) -> &'static str {
+        match self {
+            Self::Use | Self::Run => "guide",
+            Self::LookUp => "reference",
+        }
+    }
 }
 
 /// A document.
