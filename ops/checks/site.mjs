@@ -9,6 +9,8 @@ import { createRequire } from "node:module";
 
 import { chromium } from "playwright-core";
 
+import { requests } from "./site-requests.mjs";
+
 const [site, executablePath, images] = process.argv.slice(2);
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const SIZES = [{ width: 1280, height: 800 }, { width: 390, height: 844 }];
@@ -660,6 +662,10 @@ try {
     await plain.waitForURL(/\/entities\/company\?name=Acme/);
     await plain.context().close();
   });
+
+  const templates = ["/", "/explore?q=recall", "/explore/recalls", records.recalls?.[0], "/entities/company?name=Acme", "/status", "/guides/webhooks", "/verify",
+    records.receipts?.[0]?.replace("/explore/receipts/", "/receipts/verify/"), "/recalls/docs", "/docs/errors", "/account"].filter(Boolean);
+  await requests(site, templates, flow);
 
   const timed = ["/", "/explore/recalls", records.recalls?.[0], "/explore?q=recall", "/status", "/entities/company?name=Acme"].filter(Boolean);
   for (const [index, path] of timed.entries()) {
