@@ -77,6 +77,16 @@ const go = async (page, path, ...statuses) => {
   return answer;
 };
 
+/** A page of somebody who signed in with the key of the check. */
+const signedIn = async (browser, options) => {
+  const page = await open(browser, options);
+  await go(page, "/account");
+  await page.fill("#key", process.env.SITE_KEY);
+  await page.locator("main .primary").click();
+  await page.waitForURL(/signed-in/);
+  return page;
+};
+
 const hasScroll = (page) => page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
 
 /** Looks at a page in every size and colour scheme. */
@@ -420,14 +430,10 @@ try {
       return;
     }
     const { messages, url, close } = await receiver();
-    const owner = await open(browser);
+    const owner = await signedIn(browser);
     const said = () => owner.locator("main .notice").first().textContent();
     const copies = (id) => messages.filter((message) => message.id === id).length;
     try {
-      await go(owner, "/account");
-      await owner.fill("#key", process.env.SITE_KEY);
-      await owner.locator("main .primary").click();
-      await owner.waitForURL(/signed-in/);
       await go(owner, "/account/webhooks/new?service=recalls");
       await owner.fill("#url", url);
       await owner.getByRole("button", { name: "Register", exact: true }).click();
@@ -471,6 +477,51 @@ try {
       close();
       await owner.context().close();
     }
+  });
+
+  await flow("a filter and a watch are saved, are listed with the way back to what they select, and are deleted", async () => {
+    if (!process.env.SITE_KEY) {
+      console.log("NOT RUN: saved filters: SITE_KEY is no key of the tier business");
+      return;
+    }
+    const owner = await signedIn(browser);
+    const said = () => owner.locator("main .notice").first().textContent();
+    const remove = async (row) => {
+      await row.locator("summary", { hasText: "Delete" }).click();
+      await row.getByRole("button", { name: "Delete for good" }).click();
+      assert.match(await said(), /^Deleted /);
+    };
+    await go(owner, "/explore/filings?view=changes&form=8-K", 200, 403);
+    await owner.getByRole("link", { name: "Save this filter" }).click();
+    await owner.fill("#name", "seen by the check");
+    await owner.getByRole("button", { name: "Save", exact: true }).click();
+    assert.match(await said(), /The filter seen by the check .* was saved/);
+    const filter = owner.locator("tbody tr").filter({ hasText: "seen by the check" });
+    assert.match(await filter.innerText(), /8-K/);
+    const watchable = await owner.evaluate(async (paths) => {
+      for (const path of paths) {
+        const page = new DOMParser().parseFromString(await (await fetch(path)).text(), "text/html");
+        // The record names what is watched.
+        const link = page.querySelector("a[href^='/account/watches/new?'][href*='&']");
+        if (link) return link.getAttribute("href");
+      }
+      return undefined;
+    }, [records.filings, ...Object.values(records)].map((links) => links?.[0]).filter(Boolean));
+    assert(watchable, "no record can be watched without a webhook");
+    await go(owner, watchable);
+    await owner.getByRole("button", { name: "Watch", exact: true }).click();
+    const [, id] = (await said()).match(/The watch (\S+) was created/);
+    const watch = owner.locator("tbody tr").filter({ has: owner.locator(`input[name=id][value="${id}"]`) });
+    assert.equal(await watch.count(), 1, "the watch is not listed");
+    // A page that answers a form is not what is looked at and reached: this is.
+    await go(owner, "/account/saved");
+    await look(owner, "saved filter and watch");
+    await reach(owner, "saved filter and watch");
+    await go(owner, "/account/saved");
+    await remove(watch);
+    await remove(filter);
+    assert.equal(await watch.count() + await filter.count(), 0, "something is still listed");
+    await owner.context().close();
   });
 
   await flow("a filter in view asks for an account, and comes back to the filter after signing in", async () => {
@@ -589,6 +640,17 @@ try {
     await verify({ ...receipt, body: { ...receipt.body, action: "something else" } }, "NOT VALID");
     await look(page, "a forged receipt");
     await verify({ ...receipt, signature: { ...receipt.signature, value: "0".repeat(128) } }, "NOT VALID");
+    const drop = async (given, verdict) => {
+      const dataTransfer = await page.evaluateHandle((text) => {
+        const dropped = new DataTransfer();
+        dropped.items.add(new File([text], "receipt.json", { type: "application/json" }));
+        return dropped;
+      }, JSON.stringify(given));
+      await page.locator("#verifier").dispatchEvent("drop", { dataTransfer });
+      await page.waitForFunction((verdict) => document.getElementById("verdict").textContent === verdict, verdict);
+    };
+    await drop(receipt, "VALID");
+    await drop({ ...receipt, body: { ...receipt.body, agent_id: "somebody else" } }, "NOT VALID");
     // The browser may ask for the icon of the page at any time.
     const unknown = sent.filter((one) => one !== "GET /receipts/pubkey" && !one.startsWith("GET /assets/"));
     assert(sent.length > 0 && unknown.length === 0, `it was sent: ${sent.join(", ").slice(0, 200)}`);
@@ -603,15 +665,21 @@ try {
 
   await flow("hostile texts are inert and keep the layout", async () => {
     const escaped = HOSTILE.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll('"', "&quot;");
-    const hostile = await open(browser);
+    const hostile = process.env.SITE_KEY ? await signedIn(browser) : await open(browser);
     const ofAccount = [];
+    const { url, close } = await receiver();
+    let webhook;
     if (process.env.SITE_KEY) {
-      await go(hostile, "/account");
-      await hostile.fill("#key", process.env.SITE_KEY);
-      await hostile.locator("main .primary").click();
-      await hostile.waitForURL(/signed-in/);
-      ofAccount.push("/account", "/account/saved", "/account/webhooks", "/account/webhooks/new?service=recalls");
+      // A webhook has a page with changes, which are texts of upstreams.
+      await go(hostile, "/account/webhooks/new?service=recalls");
+      await hostile.fill("#url", url);
+      await hostile.getByRole("button", { name: "Register", exact: true }).click();
+      const [, id] = (await hostile.locator("main .notice").first().textContent()).match(/The webhook (\S+) was registered/);
+      webhook = `/account/webhooks/recalls/${id}`;
+      ofAccount.push("/account", "/account/saved", "/account/webhooks", "/account/webhooks/new?service=recalls", webhook,
+        `/account/filters/new?service=filings&form=${encodeURIComponent(HOSTILE.slice(0, 190))}`);
     }
+    const ofReceipt = records.receipts?.[0]?.replace("/explore/receipts/", "/receipts/verify/");
     await hostile.route("**/*", async (route) => {
       if (route.request().resourceType() !== "document") return route.continue();
       const answer = await route.fetch();
@@ -623,7 +691,7 @@ try {
       return route.fulfill({ response: answer, body });
     });
     const ofServices = services.flatMap((path) => [path, `${path}?view=changes`]).concat(Object.values(records).map((links) => links[0]));
-    for (const path of ["/", "/explore?q=recall", ...ofServices, ...ofAccount, "/status", "/guides", "/none", "/entities/company?name=Acme",
+    for (const path of ["/", "/explore?q=recall", ...ofServices, ...ofAccount, ofReceipt, "/status", "/guides", "/none", "/entities/company?name=Acme",
       "/verify?q=nobody", `/entities/contractor?name=${encodeURIComponent(HOSTILE.slice(0, 190))}`, `/verify?q=${encodeURIComponent(HOSTILE.slice(0, 190))}`,
       `/explore?q=${encodeURIComponent(HOSTILE.slice(0, 190))}`].filter(Boolean)) {
       await go(hostile, path, 200, 403, ...(path === "/none" ? [404] : []));
@@ -633,6 +701,13 @@ try {
       }
       assert.equal(await hostile.evaluate(() => window.hostile), undefined, path);
     }
+    await hostile.unroute("**/*");
+    if (webhook) {
+      await go(hostile, webhook);
+      await hostile.locator("summary", { hasText: "Delete" }).click();
+      await hostile.getByRole("button", { name: "Delete for good" }).click();
+    }
+    close();
     await hostile.context().close();
   });
 
@@ -656,6 +731,13 @@ try {
     assert((await plain.locator("svg.uptime").count()) > 0, "the status page has no bars");
     await go(plain, "/verify?q=nobody");
     assert((await plain.locator("#needs-script").isVisible()) && (await plain.locator("#verifier").isHidden()), "a form that does nothing is shown");
+    await go(plain, "/recalls/docs");
+    assert(await plain.locator("#health details.try").isHidden(), "a form that does nothing is shown");
+    await plain.locator("#health .ways > details:not(.try) > summary").nth(1).click();
+    assert(await plain.locator("#health .ways > details:not(.try) pre").nth(1).isVisible(), "the code cannot be opened");
+    await go(plain, "/guides/troubleshooting");
+    await plain.locator("aside a[href='#i-get-0-rows']").click();
+    assert(await plain.locator("#i-get-0-rows").isVisible(), "the symptom is not shown");
     await go(plain, "/entities");
     await plain.locator("#company-name").fill("Acme");
     await plain.locator("form[action='/entities/company'] button").click();
