@@ -3,7 +3,7 @@
 //! Promises: the same position gives the same bytes on every node that shares the master key. A cursor never expires. Any changed, missing or
 //! added byte is detected. Layout: version u8, key generation u8, length of the service's name u8, the name, seq u64 big endian, the filter, the
 //! first 16 bytes of HMAC-SHA256 over everything before; base64url without padding. Who gets a cursor can read it, so what it holds is public. A place of a
-//! list, which can name a record that is hidden, is sealed in addition.
+//! list or of a search, which can name a record that is hidden, is sealed in addition.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -67,6 +67,16 @@ fn foreign() -> Problem {
     invalid("the cursor was not issued by this server, or was altered")
 }
 
+/// The seq of a text that can be sealed, and the text. Earlier versions did not seal such texts, only signed them: these are read, too.
+fn read_unsealed(secrets: &Secrets, service: &str, text: &str) -> Result<(Seq, String), Problem> {
+    let (seq, bytes) = read_signed(secrets, service, text)?;
+    let text = match bytes.strip_prefix(SEALED) {
+        Some(sealed) => secrets.unseal(sealed).ok_or_else(foreign)?,
+        None => bytes,
+    };
+    Ok((seq, String::from_utf8(text).map_err(|_| foreign())?))
+}
+
 /// The seq of a cursor and the bytes after it, once its signature is checked.
 fn read_signed(secrets: &Secrets, service: &str, cursor: &str) -> Result<(Seq, Vec<u8>), Problem> {
     if cursor.is_empty() {
@@ -99,37 +109,37 @@ fn read_signed(secrets: &Secrets, service: &str, cursor: &str) -> Result<(Seq, V
 /// Encodes a text that only servers with the master key can read. It is signed as a cursor is. The same text gives the same bytes.
 #[must_use]
 pub fn encode_sealed(secrets: &Secrets, service: &str, text: &str) -> String {
-    signed(secrets, service, Seq(0), &[SEALED, secrets.seal(text.as_bytes()).as_slice()].concat())
+    sealed(secrets, service, Seq(0), text)
 }
 
-/// Decodes a text that [`encode_sealed`] encoded. Earlier versions did not seal such texts, only signed them: these are read, too.
+fn sealed(secrets: &Secrets, service: &str, seq: Seq, text: &str) -> String {
+    signed(secrets, service, seq, &[SEALED, secrets.seal(text.as_bytes()).as_slice()].concat())
+}
+
+/// Decodes a text that [`encode_sealed`] encoded, or that an earlier version only signed.
 ///
 /// # Errors
 /// `cursor-invalid` with the reason.
 pub fn read_sealed(secrets: &Secrets, service: &str, text: &str) -> Result<String, Problem> {
-    let (_, bytes) = read_signed(secrets, service, text)?;
-    let text = match bytes.strip_prefix(SEALED) {
-        Some(sealed) => secrets.unseal(sealed).ok_or_else(foreign)?,
-        None => bytes,
-    };
-    String::from_utf8(text).map_err(|_| foreign())
+    read_unsealed(secrets, service, text).map(|(_, text)| text)
 }
 
 /// Encodes the place after which the pages of a search continue, for `search`: a text that differs between searches with different arguments. Such a
-/// place is signed as a cursor is; `seq` is the position that all pages show.
+/// place is signed as a cursor is, and sealed, since it can name a record that the caller is not shown. `seq` is the position that all pages show; it can be
+/// read.
 #[must_use]
 pub fn encode_place<P: Serialize>(secrets: &Secrets, service: &str, seq: Seq, search: &str, place: &P) -> String {
     // Places are texts and numbers, so serialization cannot fail.
     let place = serde_json::to_string(place).unwrap_or_default();
-    encode(secrets, service, seq, &format!("{search}\n{place}"))
+    sealed(secrets, service, seq, &format!("{search}\n{place}"))
 }
 
-/// Decodes a place that [`encode_place`] encoded for the same search, and its position.
+/// Decodes a place that [`encode_place`] encoded for the same search, or that an earlier version only signed, and its position.
 ///
 /// # Errors
 /// `cursor-invalid`, naming `after`.
 pub fn read_place<P: DeserializeOwned>(secrets: &Secrets, service: &str, search: &str, text: &str) -> Result<(Seq, P), Problem> {
-    let (seq, made_for) = read(secrets, service, text).map_err(|problem| problem.about("after"))?;
+    let (seq, made_for) = read_unsealed(secrets, service, text).map_err(|problem| problem.about("after"))?;
     let place = made_for.strip_prefix(search).and_then(|rest| rest.strip_prefix('\n')).and_then(|place| serde_json::from_str(place).ok());
     let other = || invalid("`after` belongs to a search with other arguments; start again without it").about("after");
     Ok((seq, place.ok_or_else(other)?))
@@ -182,6 +192,27 @@ mod tests {
         for foreign in [encode_sealed(&stranger, "coverage", text), encode_sealed(&secrets(), "labs", text), sealed[1..].to_owned()] {
             assert_eq!(read_sealed(&secrets(), "coverage", &foreign).unwrap_err().code, ErrorCode::CursorInvalid);
         }
+    }
+
+    /// Proves that the place of a search reads back with its position, that nothing of it can be read by who gets it, that another search refuses it, and that
+    /// a place which an earlier version only signed is read.
+    #[test]
+    fn places_cannot_be_read() {
+        let (search, place) = ("list\nstate=CO", ("2026-11-18".to_owned(), "contract:W912HN25C0007".to_owned()));
+        let text = encode_place(&secrets(), "exclusions", Seq(7), search, &place);
+        assert_eq!(text, encode_place(&secrets(), "exclusions", Seq(7), search, &place), "the same bytes on every node");
+        assert_eq!(read_place(&secrets(), "exclusions", search, &text), Ok((Seq(7), place.clone())));
+        let bytes = URL_SAFE_NO_PAD.decode(&text).unwrap();
+        for named in [search, place.0.as_str(), place.1.as_str()] {
+            assert!(!bytes.windows(5).any(|part| named.as_bytes().windows(5).any(|own| own == part)), "{named}: {bytes:?}");
+        }
+        for (service, search) in [("exclusions", "list"), ("exclusions", "list\nstate=NY"), ("labs", search)] {
+            let problem = read_place::<(String, String)>(&secrets(), service, search, &text).unwrap_err();
+            assert_eq!((problem.code, problem.parameter.as_str()), (ErrorCode::CursorInvalid, "after"), "{service} {search}");
+        }
+        assert_eq!(read(&secrets(), "exclusions", &text).unwrap_err().code, ErrorCode::CursorInvalid, "it is no cursor of changes");
+        let signed_only = encode(&secrets(), "exclusions", Seq(7), &format!("{search}\n{}", serde_json::to_string(&place).unwrap()));
+        assert_eq!(read_place(&secrets(), "exclusions", search, &signed_only), Ok((Seq(7), place)));
     }
 
     /// Proves that every changed, missing or added byte or character is refused as `cursor-invalid`.
