@@ -285,7 +285,7 @@ fn responses(operation: &Operation, types: &Map<String, Value>) -> Value {
     }
     if operation.is_durable_stream {
         good["content"][EVENTS] = json!({"schema": {"type": "string"}});
-        for name in STREAM_HEADERS {
+        for name in STREAM_HEADERS.into_iter().chain([ANSWER_NOTE]) {
             good["headers"][name] = header(name);
         }
         responses["204"] = json!({"description": "No change was recorded while the call waited.", "headers": good["headers"]});
@@ -296,7 +296,9 @@ fn responses(operation: &Operation, types: &Map<String, Value>) -> Value {
         good["content"][NDJSON] = json!({"schema": items});
         // Types of clients are made of the documented content, and those of files would be of no use in them.
         good["description"] = json!(format!("{} {TABLES_ABOUT}", operation.summary));
-        good["headers"]["Next-Cursor"] = header("Next-Cursor");
+        for name in ["Next-Cursor", ANSWER_NOTE] {
+            good["headers"][name] = header(name);
+        }
         if operation.named_output.schema.pointer("/properties/older").is_some() {
             good["headers"]["Older-Cursor"] = header("Older-Cursor");
         }
@@ -346,7 +348,7 @@ fn headers() -> Value {
         "Stream-Next-Offset": {"description": "The offset at which the next read continues.", "schema": {"type": "string"}},
         "Stream-Up-To-Date": {"description": "`true`: no more changes are recorded.", "schema": {"type": "string"}},
         "Stream-Cursor": {"description": "Of a live read: the `cursor` of the next one.", "schema": {"type": "string"}},
-        (ANSWER_NOTE): {"description": "What to know about the answer, which states its own hash and therefore has no field `note`.", "schema": {"type": "string"}},
+        (ANSWER_NOTE): {"description": "What to know about an answer that has no field `note`: one as lines, as a table or of a stream, or one that states its own hash.", "schema": {"type": "string"}},
         "Next-Cursor": {"description": "The next cursor, with NDJSON and tables.", "schema": {"type": "string"}},
         "Older-Cursor": {"description": "The member `older`, with NDJSON and tables.", "schema": {"type": "string"}},
     })

@@ -79,7 +79,8 @@ pub fn operation<R: ChangeRecord + JsonSchema + 'static>(source: Source, example
                     now. `from` and `to` are the range of `seq` that a page covers; consecutive ranges join without gaps, so you can prove that nothing was \
                     skipped (internal changes that readers do not see have a `seq`, too, and are left out). Cursors survive restarts, rebuilds and upgrades. \
                     A page may be shorter than `limit` while `hasMore` is true. With `start=newest` a page ends at `cursor`, if it is given: the `older` of \
-                    the page after it. As NDJSON, with one change per line, the next cursor is in the header `Next-Cursor`, and `older` in `Older-Cursor`.",
+                    the page after it. As NDJSON, with one change per line, the next cursor is in the header `Next-Cursor`, `older` in \
+                    `Older-Cursor`, and `note` in `Answer-Note`.",
         price: source.price_of_records(),
         list: "changes",
         errors: &[ErrorCode::CursorInvalid, ErrorCode::FilterChanged, ErrorCode::AsOfInvalid],
@@ -187,11 +188,11 @@ pub(crate) async fn answer((source, compared): (Source, &[&str]), call: Call, re
         };
         metrics::count_published(source.service, lines.len());
         if call.form == Form::Lines {
-            Body::Lines { items: lines.into_iter().map(|(_, line)| line).collect(), older }
+            Body::Lines { items: lines.into_iter().map(|(_, line)| line).collect(), older, note }
         } else {
             let event = |(seq, data)| Event { id: cursor::encode(&ctx.secrets, source.service, seq, ""), data };
             let from = cursor::encode(&ctx.secrets, source.service, after, "");
-            Body::Events { from, older, items: lines.into_iter().map(event).collect() }
+            Body::Events { from, older, items: lines.into_iter().map(event).collect(), note }
         }
     } else {
         metrics::count_published(source.service, shown.as_ref().map_or(page.shown, Vec::len));

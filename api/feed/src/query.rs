@@ -415,7 +415,7 @@ impl Feed {
             };
             let items = page.items.into_iter().map(event).collect::<Result<_, Problem>>()?;
             let from = cursor::encode(&ctx.secrets, self.source.service, page.from.previous(), filter);
-            let body = Body::Events { from, older, items };
+            let body = Body::Events { from, older, items, note };
             return Ok(Answer { body, etag, next_cursor: cursor, has_more: page.has_more, status: 200 });
         }
         let items: Vec<T> = page.items.into_iter().map(show).collect();

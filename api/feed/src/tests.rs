@@ -153,7 +153,8 @@ async fn newest_changes_and_changes_by_day() {
         let before = (from > 1).then(|| cursor::encode(&ctx.secrets, "recalls", Seq(from - 1), ""));
         assert_eq!(page["older"].as_str(), before.as_deref());
         let lines = (operation.run)(Call { form: Form::Lines, ..call(&ctx) }, arguments.clone()).await.unwrap();
-        assert!(matches!(&lines.body, Body::Lines { items, older } if items.len() == shown && *older == before), "{:?}", lines.body);
+        let Body::Lines { items, older, .. } = &lines.body else { panic!("{:?}", lines.body) };
+        assert_eq!((items.len(), older), (shown, &before));
         if let Some(before) = before {
             arguments["cursor"] = json!(before);
         }
@@ -298,12 +299,17 @@ async fn free_pages_are_shorter() {
     free.caller.tier = Tier::Free;
     let mut arguments = json!({ "start": "earliest", "limit": 200 });
     for (from, to) in [(1, 25), (26, 51), (52, 60)] {
-        let answer = (operation().run)(free.clone(), arguments).await.unwrap();
+        let answer = (operation().run)(free.clone(), arguments.clone()).await.unwrap();
         let Body::Parts(parts) = answer.body else { panic!() };
         let page: Value = serde_json::from_slice(&parts.concat()).unwrap();
         assert_eq!((&page["from"], &page["to"]), (&json!(from), &json!(to)));
         let is_limited = page["note"].as_str().is_some_and(|note| note.contains("25"));
         assert_eq!(page["hasMore"], is_limited, "{page}");
+        for form in [Form::Lines, Form::Events] {
+            let other = (operation().run)(Call { form, ..free.clone() }, arguments.clone()).await.unwrap();
+            let (Body::Lines { note, .. } | Body::Events { note, .. }) = other.body else { panic!("{form:?}") };
+            assert_eq!(note.as_deref(), page["note"].as_str(), "{form:?} {page}");
+        }
         arguments = json!({ "cursor": page["cursor"], "limit": 200 });
     }
 }

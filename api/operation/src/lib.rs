@@ -210,6 +210,8 @@ pub enum Body {
         items: Vec<Bytes>,
         /// Of a page with the last changes of a feed: the cursor at which the page before it ends; `None` if there is none.
         older: Option<String>,
+        /// What to know about the answer; `None` if there is nothing.
+        note: Option<String>,
     },
     /// Items of a feed, each with its position.
     Events {
@@ -219,6 +221,8 @@ pub enum Body {
         older: Option<String>,
         /// The items, each with the cursor after it.
         items: Vec<Event>,
+        /// What to know about the answer; `None` if there is nothing.
+        note: Option<String>,
     },
     /// The caller already has the current body.
     NotModified,

@@ -21,6 +21,7 @@ use warp::reply::Response;
 
 use crate::events::{self, Pages};
 use crate::mounted_service::{Incoming, Mounted};
+use crate::note;
 use crate::reply;
 use crate::response::{full_body, set, set_text, with_content_type};
 
@@ -92,6 +93,9 @@ impl StreamRead<'_> {
         set_text(&mut response, NEXT_OFFSET, &next_cursor);
         if is_up_to_date {
             set(&mut response, UP_TO_DATE, HeaderValue::from_static("true"));
+        }
+        if let Body::Events { note: Some(note), .. } = &body {
+            set_text(&mut response, HeaderName::from_static("answer-note"), &note::header_value(note));
         }
         if let Some(cursor) = cursor {
             set_text(&mut response, CURSOR, &cursor.0.to_string());

@@ -1,5 +1,7 @@
-//! The note of an answer that states its own hash, see `proofs::evidence`. All other fields of such an answer are hashed, so its note is not one of them: over
-//! REST it is a header of the response, and over MCP a further text of the result.
+//! The note of an answer that has no field for it. Over REST it is a header of the response, and over MCP a further text of the result.
+//!
+//! An answer that states its own hash (`proofs::evidence`) hashes all other fields, so its note is not one of them. A list that is sent as lines, as a table
+//! or as an Atom document has the items alone.
 
 use operation::Body;
 use proofs::evidence::ARTIFACT_HASH;
@@ -16,6 +18,11 @@ pub(crate) fn take(body: &mut Body) -> Option<String> {
     }
     let note = fields.remove(NOTE)?;
     note.as_str().map(str::to_owned)
+}
+
+/// The note of a list whose items alone are sent; `None` if there is none.
+pub(crate) fn of_list(answer: &Value) -> Option<String> {
+    answer.get(NOTE)?.as_str().filter(|note| !note.is_empty()).map(str::to_owned)
 }
 
 /// A note as the value of a header, which has printable ASCII only.
@@ -47,6 +54,14 @@ mod tests {
         let mut other = Body::Json(json!({ "items": [], "note": "short" }));
         assert_eq!((take(&mut other), take(&mut Body::Parts(vec![Bytes::from_static(b"{}")]))), (None, None));
         assert_eq!(other.into_value(), Some(json!({ "items": [], "note": "short" })));
+    }
+
+    /// Proves that the note of a list is read, and that one without a note, or with an empty one, has none.
+    #[test]
+    fn notes_of_lists() {
+        let of = |answer: Value| of_list(&answer);
+        assert_eq!(of(json!({ "items": [], "note": "short" })).as_deref(), Some("short"));
+        assert_eq!([of(json!({ "items": [] })), of(json!({ "note": "" })), of(json!({ "note": null }))], [None, None, None]);
     }
 
     /// Proves that a note of any letters is a valid value of a header.

@@ -142,7 +142,7 @@ pub(crate) struct Rendering<'a> {
 pub(crate) fn answer(answer: Answer, rendering: &Rendering<'_>) -> Response {
     let Answer { mut body, etag, mut next_cursor, has_more, status } = answer;
     let mut older_cursor = String::new();
-    let note = note::take(&mut body);
+    let mut note = note::take(&mut body);
     let is_revalidated = rendering.read && !rendering.paid;
     let (body, etag) = if etag.is_empty() && is_revalidated { with_etag(body, rendering.form) } else { (body, etag) };
     let etag = match &rendering.table {
@@ -161,6 +161,7 @@ pub(crate) fn answer(answer: Answer, rendering: &Rendering<'_>) -> Response {
                 next_cursor = next.map(plain_text).unwrap_or_default();
             }
             value.get(OLDER).and_then(Value::as_str).unwrap_or_default().clone_into(&mut older_cursor);
+            note = note.or_else(|| note::of_list(&value));
             let items = match value.get_mut(rendering.list).map(Value::take) {
                 Some(Value::Array(items)) => items,
                 _ => Vec::new(),
@@ -172,8 +173,9 @@ pub(crate) fn answer(answer: Answer, rendering: &Rendering<'_>) -> Response {
         }
         Body::Json(value) => with_content_type(full_body(value.to_string().into()), "application/json"),
         Body::Parts(parts) => with_content_type(pieces(parts), "application/json"),
-        Body::Lines { items, older } => {
+        Body::Lines { items, older, note: of_lines } => {
             older_cursor = older.unwrap_or_default();
+            note = of_lines;
             match &rendering.table {
                 Some(table) => file_of(table, tables::items_of_lines(&items), rendering.base_url),
                 None => lines(items),
@@ -182,13 +184,16 @@ pub(crate) fn answer(answer: Answer, rendering: &Rendering<'_>) -> Response {
         Body::Effect(_) => empty(StatusCode::NO_CONTENT),
         Body::File(file) => files::response(file, &etag, &rendering.part).unwrap_or_else(|refusal| problem(rendering.base_url, &refusal)),
         Body::Stream(body) => files::streamed(&body, (rendering.part.key_end)()),
-        Body::Events { items, older, .. } => match &rendering.atom {
-            Some(document) => {
-                let next = has_more.then_some(next_cursor.as_str());
-                with_content_type(full_body(document.render(&items, older.as_deref(), next).into()), ATOM)
+        Body::Events { items, older, note: of_events, .. } => {
+            note = of_events;
+            match &rendering.atom {
+                Some(document) => {
+                    let next = has_more.then_some(next_cursor.as_str());
+                    with_content_type(full_body(document.render(&items, older.as_deref(), next).into()), ATOM)
+                }
+                None => with_content_type(full_body(super::events::text(&items)), super::events::EVENTS_UTF8),
             }
-            None => with_content_type(full_body(super::events::text(&items)), super::events::EVENTS_UTF8),
-        },
+        }
     };
     if response.status().is_client_error() || response.status().is_server_error() {
         // It is not a version of the answer: it has neither an ETag nor a next cursor, and caches must not store it.

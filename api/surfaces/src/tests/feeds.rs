@@ -70,12 +70,16 @@ impl Feed {
     }
 }
 
+/// What the answers of the feed under a filter say of themselves.
+const NOTE: &str = "records that are hidden on request and left out: 2";
+
 /// A page of a feed under a filter.
 #[derive(Serialize, JsonSchema)]
 struct FilteredPage {
     changes: Vec<u64>,
     cursor: String,
     older: Option<String>,
+    note: String,
 }
 
 /// A feed under a filter, of which the page with the last changes has one before it.
@@ -84,10 +88,10 @@ fn filtered() -> Operation {
     Operation::define::<PageRequest, FilteredPage, _, _>(definition, |call: Call, request: PageRequest| async move {
         let older = request.cursor.is_none().then(|| "o1".to_owned());
         if call.form == Form::Atom {
-            let body = Body::Events { from: "f1".to_owned(), older, items: Vec::new() };
+            let body = Body::Events { from: "f1".to_owned(), older, items: Vec::new(), note: Some(NOTE.to_owned()) };
             return Ok(Answer { body, etag: String::new(), next_cursor: "c2".to_owned(), has_more: false, status: 200 });
         }
-        let page = FilteredPage { changes: vec![2], cursor: "c2".to_owned(), older };
+        let page = FilteredPage { changes: vec![2], cursor: "c2".to_owned(), older, note: NOTE.to_owned() };
         Answer::json(&page)
     })
 }
@@ -230,6 +234,24 @@ async fn pages_before_the_newest() {
     assert_eq!(links(&feed.get(&below(&previous)).await.body, "previous"), Vec::<String>::new());
     let document = feed.get("/fake/openapi.json").await.json();
     let is_documented = |path: &str| document["paths"][path]["get"]["responses"]["200"]["headers"]["Older-Cursor"].is_object();
+    assert_eq!([is_documented("/v1/filtered"), is_documented("/v1/changes"), is_documented("/v1/records/{id}")], [true, true, false]);
+}
+
+/// Proves that the note of a list is a header of its lines and tables and of an Atom document, which have no field for it, and that the JSON answer has it as
+/// a field alone; and that the OpenAPI document has the header.
+#[tokio::test]
+async fn notes_of_lists() {
+    let feed = Feed::new(&[], SOURCE, START_MS).await;
+    for accept in ["application/x-ndjson", "text/csv"] {
+        let read = feed.ask(ask().path("/fake/v1/filtered").header("accept", accept)).await;
+        assert_eq!(read.header("answer-note"), NOTE, "{accept}");
+        assert!(!read.body.contains("hidden"), "{accept}: {}", read.body);
+    }
+    assert_eq!(feed.get("/fake/v1/filtered.atom").await.header("answer-note"), NOTE);
+    let read = feed.get("/fake/v1/filtered").await;
+    assert_eq!((read.header("answer-note"), &read.json()["note"]), ("", &json!(NOTE)));
+    let document = feed.get("/fake/openapi.json").await.json();
+    let is_documented = |path: &str| document["paths"][path]["get"]["responses"]["200"]["headers"]["Answer-Note"].is_object();
     assert_eq!([is_documented("/v1/filtered"), is_documented("/v1/changes"), is_documented("/v1/records/{id}")], [true, true, false]);
 }
 

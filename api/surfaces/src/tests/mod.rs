@@ -179,7 +179,7 @@ fn service(gate: &Arc<Notify>) -> Service {
             let pieces = |pieces: &[&'static str]| pieces.iter().map(|piece| Bytes::from_static(piece.as_bytes())).collect();
             let (body, etag) = match (call.form == Form::Lines, call.if_none_match.as_deref()) {
                 (_, Some("\"early\"")) => (Body::NotModified, "\"early\""),
-                (true, _) => (Body::Lines { items: pieces(&["{\"seq\":1}", "{\"seq\":2}"]), older: None }, "\"7-lines\""),
+                (true, _) => (Body::Lines { items: pieces(&["{\"seq\":1}", "{\"seq\":2}"]), older: None, note: None }, "\"7-lines\""),
                 (false, _) => (Body::Parts(pieces(&["{\"changes\":[", "{\"seq\":1}", ",", "{\"seq\":2}", "]}"])), "\"7\""),
             };
             Ok(Answer { body, etag: etag.to_owned(), next_cursor: "next".to_owned(), has_more: false, status: 200 })

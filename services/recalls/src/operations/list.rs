@@ -220,7 +220,7 @@ async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
     let next = next.map(|place| cursor::encode_place(&ctx.secrets, SOURCE.service, at.seq, &search, &place));
     let next_cursor = next.clone().unwrap_or_default();
     let body = if call.form == Form::Lines {
-        Body::Lines { items: recalls.iter().map(to_json).collect::<Result<_, _>>()?, older: None }
+        Body::Lines { items: recalls.iter().map(to_json).collect::<Result<_, _>>()?, older: None, note: None }
     } else {
         let standing = Feeds::of(ctx).completeness(&SOURCE, at.view.as_ref(), at.seq, at.last).await?;
         let updated = if standing.finished_at_ms == 0 { String::new() } else { day_text(standing.finished_at_ms) };
