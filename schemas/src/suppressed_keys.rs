@@ -12,6 +12,13 @@ use crate::suppression::{Hides, KeyKind, RECORD};
 use crate::tables::ViewDef;
 use proofs::hash::Hash32;
 
+/// The field of a record with the id of the one that it became a part of.
+const MERGED_INTO: &str = "mergedInto";
+/// An empty text, as JSON.
+const EMPTY_TEXT: &str = "\"\"";
+/// What readers see of such an id if it is hidden, as JSON.
+const HIDDEN_TEXT: &str = "\"hidden\"";
+
 /// All suppressed keys.
 #[derive(Clone, Debug, Default)]
 pub struct SuppressedKeys {
@@ -105,6 +112,8 @@ impl SuppressedKeys {
                     Some(b'[') if *field == hides.field => {
                         serde_json::to_string(&texts.iter().filter(|text| !is_suppressed(text)).collect::<Vec<_>>())?
                     }
+                    // Whether the record became a part of another one is no secret.
+                    Some(b'"') if *field == MERGED_INTO && value.get() != EMPTY_TEXT => HIDDEN_TEXT.to_owned(),
                     Some(b'"') if *field == "id" => serde_json::to_string(&without_key(serde_json::from_str(value.get())?, &texts))?,
                     _ => empty(value).to_owned(),
                 };
@@ -161,7 +170,7 @@ fn keep_least<'a>(replaced: &mut HashMap<&'a str, String>, field: &'a str, rest:
 /// What readers see of a hidden value.
 fn empty(value: &RawValue) -> &'static str {
     match value.get().as_bytes().first() {
-        Some(b'"') => "\"\"",
+        Some(b'"') => EMPTY_TEXT,
         Some(b'[') => "[]",
         Some(b'{') => "{}",
         _ => "null",
@@ -232,7 +241,7 @@ mod tests {
             Hides { kind: &PERSON, field: "host", hidden: &["host", "phone", "seats", "place"] },
             Hides { kind: &PERSON, field: "guests", hidden: &["guests"] },
             Hides { kind: &PERSON, field: "drivers.name", hidden: &["drivers.name", "drivers.licence", "drivers.trips"] },
-            Hides { kind: &SHOP, field: "seller", hidden: &["id", "seller"] },
+            Hides { kind: &SHOP, field: "seller", hidden: &["id", "seller", "mergedInto"] },
             Hides { kind: &RECORD, field: "id", hidden: &["host", "guests"] },
         ],
     };
@@ -292,6 +301,12 @@ mod tests {
         assert_eq!(hide(&[(&PERSON, "x")], json!({ "drivers": null })), None);
         let of = |id: &str| hide(&[(&SHOP, "Shop.Example")], json!({ "id": id, "seller": "shop.example" })).unwrap();
         assert_eq!((&of("shop.example/7")["id"], &of("shop.example/7")["seller"]), (&json!("/7"), &json!("")));
+        let merged = |into: &str| hide(&[(&SHOP, "shop.example")], json!({ "seller": "shop.example", "mergedInto": into })).unwrap();
+        assert_eq!(
+            [&merged("shop.example/8")["mergedInto"], &merged("")["mergedInto"]],
+            ["hidden", ""],
+            "it still says whether it was merged"
+        );
         assert_eq!([&of("shop.example")["id"], &of("other.example/7")["id"], &of("shop.example.org/7")["id"]], ["", "", ""]);
     }
 

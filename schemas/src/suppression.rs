@@ -128,7 +128,8 @@ pub struct Hides {
     pub field: &'static str,
     /// The fields that are hidden: texts become `""`, lists and objects empty, anything else null. If this is the list `field` itself, it
     /// loses the suppressed elements only; if `field` is `LIST.MEMBER`, the hidden ones are `LIST.MEMBER`, too, of the suppressed objects only. The
-    /// field `id` loses the suppressed text that it begins with. The record must be readable without the values of these fields.
+    /// field `id` loses the suppressed text that it begins with, and a `mergedInto` with an id becomes `hidden`. The record must be readable without the
+    /// values of these fields.
     pub hidden: &'static [&'static str],
 }
 

@@ -342,8 +342,8 @@ impl Redact for Lead {
     }
 }
 
-/// What is hidden of a suppressed lead: everything that says which business it is.
-const HIDDEN: &[&str] = &["business", "dba", "city", "zip", "ids", "url", "evidence", "mandate", "joined"];
+/// What is hidden of a suppressed lead: everything that says which business it is. Ids of leads have the number of the business.
+const HIDDEN: &[&str] = &["id", "business", "dba", "city", "zip", "ids", "url", "evidence", "mandate", "joined", "mergedInto"];
 
 /// The keys that hide a lead.
 const HIDES: &[Hides] = &[
@@ -484,6 +484,23 @@ mod tests {
         assert!(is_hidden(short, long, "MESA X") && is_hidden(long, short, "MESA X") && is_hidden("Mesa X", short, "MESA X LLC"));
         assert!(is_hidden("blue mesa freight", long, "MESA X"), "a key without a form hides the name with any");
         assert!(!is_hidden("Blue Mesa Freight Inc", long, "MESA X") && !is_hidden("Blue Mesa LLC", long, "MESA X"));
+    }
+
+    /// Proves that nothing that readers see of a hidden lead has the number of its business, in whichever way it is hidden, and that it still says that it
+    /// became a part of another one.
+    #[test]
+    fn hidden_leads_have_no_number() {
+        for (kind, key) in [(&COMPANY, "Blue Mesa Freight LLC"), (&PERSON, "Mesa X"), (&RECORD, &*format!("coverage/{}", lead().id))] {
+            let keys = SuppressedKeys::new([(kind, kind.normalize(key).unwrap())]);
+            let row = serde_json::json!({ "record": lead() }).to_string();
+            let hidden = String::from_utf8(keys.hide(TABLES.view, row.as_bytes()).unwrap().unwrap()).unwrap();
+            for number in ["4312345", "4399999", "20261812345", "sos-co:1"] {
+                assert!(!hidden.contains(number), "{number} in {hidden}");
+            }
+            let shown: Lead = serde_json::from_value(serde_json::from_str::<serde_json::Value>(&hidden).unwrap()["record"].take()).unwrap();
+            assert_eq!((&*shown.id, shown.suppressed, shown.is_listed()), ("", true, false), "{key}");
+            assert!(shown.redacted().merged, "{key}");
+        }
     }
 
     /// Proves that the redacted form says whether a lead was withdrawn, is a part of another one, or has hidden fields.

@@ -196,7 +196,7 @@ mod tests {
             access::suppression::hidden_fields(views(), &RECORD),
             [
                 "cadence (item, vendor, url, variants)",
-                "coverage (business, dba, city, zip, ids, url, evidence, mandate, joined)",
+                "coverage (id, business, dba, city, zip, ids, url, evidence, mandate, joined, mergedInto)",
                 "exclusions (name, nameKeys, otherNames, uei, cage, comments, exclusions)",
                 "filings (owners, company, cik)",
                 "labs (pi)",

@@ -20,6 +20,7 @@ use serde_json::{Value, json};
 use super::counts::Counts;
 use super::filter::Filter;
 use super::followed::Coverage;
+use super::hidden;
 use super::pulse::days_default;
 use super::sample::Row;
 use super::sources;
@@ -97,12 +98,6 @@ struct Preview {
 fn not_compared_note(leads: &[Lead]) -> Option<String> {
     let count = leads.iter().filter(|lead| !lead.is_compared()).count();
     (count > 0).then(|| format!("leads whose name has too many leads to compare all, so that two can be about one business: {count}"))
-}
-
-/// What an answer says of leads that are hidden on request. The number of names and leads that were hidden is the same whatever is asked, as of any time,
-/// and whether they have leads or not: it must not tell where a hidden lead is.
-fn hidden_note(keys: usize) -> Option<String> {
-    (keys > 0).then(|| format!("names and leads that are hidden on request and left out, also those that no lead here has: {keys}"))
 }
 
 impl Arguments {
@@ -192,7 +187,7 @@ impl Read for Arguments {
         let Ranked { items, total, next } = self.page(&filter, limit, reader).await?;
         let no_day = self.no_day_note(reader.today())?;
         reader.note(no_day);
-        let hidden = hidden_note(reader.at.view.suppressed_keys());
+        let hidden = hidden::left_out(reader);
         reader.note(hidden);
         reader.note(not_compared_note(&items));
         reader.note_empty_page(items.len(), next.as_deref());
@@ -219,7 +214,7 @@ mod tests {
     use std::sync::Arc;
 
     use bytes::Bytes;
-    use feed::testing::{HOUR_MS, START_MS, World, call, text};
+    use feed::testing::{HOUR_MS, START_MS, World, call, text, value};
     use operation::context::Context;
     use operation::{Call, Caller};
     use reads::read::operation;
@@ -229,6 +224,7 @@ mod tests {
     use schemas::views::accounts::{SUPPRESSIONS, Tier, VIEW as ACCOUNTS};
 
     use super::*;
+    use crate::operations::{pulse, sample};
     use crate::record::{Evidence, NOT_COMPARED, TABLES};
 
     /// A lead of a carrier with a number and a line, triggered on a day of November.
@@ -296,7 +292,10 @@ mod tests {
                 let page = paid(&context, arguments.clone()).await;
                 assert_eq!(page["total"], total, "{arguments}");
                 let note = page["note"].as_str().unwrap();
-                assert!(note.contains("also those that no lead here has: 3"), "{arguments}: {note}");
+                assert!(
+                    note.contains("also those that no lead here has, that are hidden on request and left out: 3"),
+                    "{arguments}: {note}"
+                );
                 found.extend(page["leads"].as_array().unwrap().iter().map(|lead| lead["id"].as_str().unwrap().to_owned()));
                 after = page["next"].clone();
                 if after.is_null() {
@@ -305,6 +304,25 @@ mod tests {
             }
             assert_eq!(found.len(), total, "{arguments}: {found:?}");
             assert!(!found.contains(&leads[1].id) && !found.contains(&leads[4].id), "{found:?}");
+        }
+    }
+
+    /// Proves that the counts say that they have hidden leads, how many names and leads are hidden, and nothing while none are.
+    #[tokio::test]
+    async fn counts_say_that_they_have_hidden_leads() {
+        let world = World::new().await;
+        let leads = [lead(4_312_340, 10, "LIKELY")];
+        world.fill_records(&TABLES, &leads).await;
+        let context = world.context(START_MS + 19 * 24 * HOUR_MS);
+        let notes = async || {
+            let pulse = value(&context, &operation::<pulse::Arguments>(), json!({ "days": 90 })).await;
+            let sample = value(&context, &operation::<sample::RouteArguments>(), json!({})).await;
+            [pulse, sample].map(|answer| answer["note"].as_str().unwrap_or_default().to_owned())
+        };
+        assert!(notes().await.iter().all(|note| !note.contains("hidden")));
+        hide(&context, &[(&COMPANY, leads[0].business.clone()), (&COMPANY, "Nobody LLC".to_owned())]).await;
+        for note in notes().await {
+            assert!(note.contains("hidden on request") && note.contains("also those that no lead here has: 2"), "{note}");
         }
     }
 

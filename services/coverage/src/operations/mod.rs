@@ -5,6 +5,7 @@ pub(crate) mod counts;
 pub mod feed_page;
 pub mod filter;
 pub mod followed;
+mod hidden;
 pub mod pulse;
 pub mod sample;
 pub mod sources;

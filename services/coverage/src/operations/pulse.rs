@@ -7,6 +7,7 @@ use serde_json::json;
 use super::counts::Counts;
 use super::filter::Filter;
 use super::followed::Coverage;
+use super::hidden;
 use super::sources;
 use crate::DISCLAIMER;
 use operation::Definition;
@@ -65,6 +66,8 @@ impl Read for Arguments {
         // Counts name nobody, so they are of any days.
         let days = reader.at.last_days(self.days);
         let counts = Counts::read(&reader.at, &days).await?;
+        let hidden = hidden::counted(reader);
+        reader.note(hidden);
         let note = sources::late_note(&reader.at).await?;
         reader.note(note);
         Ok(Pulse {

@@ -10,6 +10,7 @@ use serde_json::json;
 use super::counts::Counts;
 use super::filter::Filter;
 use super::followed::Coverage;
+use super::hidden;
 use super::sources;
 use crate::DISCLAIMER;
 use operation::Definition;
@@ -85,7 +86,9 @@ impl Read for RouteArguments {
         let all = list(None, None);
         let found = reader.free_rows((&all, Segment::newest_first(&days)), ROWS_MAX, None).await?;
         let note = sources::late_note(&reader.at).await?;
+        let hidden = hidden::counted(reader);
         reader.note(NOTE.to_owned());
+        reader.note(hidden);
         reader.note(note);
         let today = reader.today();
         Ok(Sample {
