@@ -14,7 +14,7 @@ use crate::filters::{has_filter, help, late_news};
 use crate::layout::{note, notice};
 use crate::list_kind::ListKind;
 use crate::this_view::{View, this_view};
-use crate::{ENTITIES, Pairs, Reads, Shown, meanings, url};
+use crate::{ENTITIES, Pairs, Reads, Shown, meanings, page_id, url};
 
 /// The most columns of a table, besides the name of a record.
 const COLUMNS_MAX: usize = 5;
@@ -244,7 +244,7 @@ fn list(shown: &Shown<'_>, topic: &str, rows: &[Row]) -> Markup {
                     th scope="row" {
                         (named(shown, row))
                         // Without an id, the page of the upstream is the only one.
-                        @if row.record["id"].as_str().is_none() && !is_empty(&row.record["url"]) { " " (whole("url", &row.record["url"])) }
+                        @if page_id(&row.record).is_none() && !is_empty(&row.record["url"]) { " " (whole("url", &row.record["url"])) }
                     }
                     @for column in &columns { td { (cell(column, at(&row.record, column))) } }
                 }

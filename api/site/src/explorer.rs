@@ -20,7 +20,7 @@ use crate::list_kind::ListKind;
 use crate::pulse::{Pulse, pulse};
 use crate::this_view::{View, atom, this_view};
 use crate::url::value;
-use crate::{Pairs, Reads, Shown, filters, meanings, url};
+use crate::{Pairs, Reads, Shown, filters, meanings, page_id, url};
 
 /// The rows of a page: as many as a caller without a key gets.
 const ROWS: u64 = 25;
@@ -510,10 +510,10 @@ pub(crate) fn named(shown: &Shown<'_>, row: &Row) -> Markup {
     linked(shown, row, &name(&row.record, &shown.service.page))
 }
 
-/// Words that lead to the page of a record. A redacted record has no id and no page.
+/// Words that lead to the page of a record. A redacted record has no id and no page, and neither has one whose id is hidden.
 fn linked(shown: &Shown<'_>, row: &Row, words: &str) -> Markup {
     html! {
-        @match row.record["id"].as_str() {
+        @match page_id(&row.record) {
             Some(id) => { a href=(shown.record(id)) { bdi { (words) } } }
             None => { bdi { (words) } }
         }

@@ -4,7 +4,7 @@ use operation::Service;
 use serde_json::{Value, json};
 
 use crate::explorer::details;
-use crate::{EXPLORE, fields, record_path};
+use crate::{EXPLORE, fields, page_id, record_path};
 
 /// The path of the stream of items.
 pub const PATH: &str = "/live";
@@ -13,7 +13,7 @@ pub const PATH: &str = "/live";
 #[must_use]
 pub fn item(service: &Service, change: &Value) -> Value {
     let record = &change["record"];
-    let id = record["id"].as_str();
+    let id = page_id(record);
     json!({
         "service": service.title,
         "event": change["event"],
@@ -30,7 +30,7 @@ mod tests {
     use crate::Reads as _;
     use crate::testing::Made;
 
-    /// Proves that an item says what its change tells in addition to the record, and that it leads to the record, or to the explorer if that has no id.
+    /// Proves that an item says what its change tells in addition to the record, and that it leads to the record, or to the explorer if that has no id, or a hidden one.
     #[test]
     fn items() {
         let made = Made::new();
@@ -42,7 +42,9 @@ mod tests {
         let shown = item(service, &change);
         assert_eq!((&shown["title"], &shown["details"]), (&json!("One: kind a"), &json!("Date before 2026-11-01")));
         assert_eq!((&shown["href"], &shown["at"]), (&json!("/explore/made/A%2F1"), &json!("2026-11-28T10:00:00Z")));
-        change["record"]["id"] = Value::Null;
-        assert_eq!(item(service, &change)["href"], "/explore/made");
+        for hidden in [Value::Null, json!(""), json!("/7001")] {
+            change["record"]["id"] = hidden;
+            assert_eq!(item(service, &change)["href"], "/explore/made", "{change}");
+        }
     }
 }

@@ -47,6 +47,13 @@ pub fn record_path(service: &str, id: &str) -> String {
     format!("{EXPLORE}/{service}/{}", segment(id))
 }
 
+/// The id by which a record has a page. `None` if the caller does not see it, or only the part that names nobody: of the id of an item of a hidden shop `/7001`
+/// remains.
+#[must_use]
+pub fn page_id(record: &Value) -> Option<&str> {
+    record["id"].as_str().filter(|id| !id.is_empty() && !id.starts_with('/'))
+}
+
 /// What pages read. The implementation calls the operations in this process, as a caller without a key whose calls count against no quota.
 pub trait Reads: Send + Sync {
     /// The services that are served, in the order of the list.

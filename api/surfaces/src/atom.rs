@@ -100,7 +100,7 @@ impl Document<'_> {
         if change.get("backfill") == Some(&Value::Bool(true)) {
             out.category("backfill");
         }
-        if let Some((id, operation)) = text_of(record, "id").zip(self.record_operation()) {
+        if let Some((id, operation)) = site::page_id(record).zip(self.record_operation()) {
             // The site shows what callers without a key see.
             if operation.price == Price::Free {
                 let path = site::record_path(self.mounted.service.name, id);

@@ -13,7 +13,7 @@ use super::webhooks::{DELIVERIES, Health, count, response};
 use crate::fields::time;
 use crate::layout::notice;
 use crate::url::value;
-use crate::{Pairs, Shown, url};
+use crate::{Pairs, Shown, page_id, url};
 
 /// The attempts of a page.
 const ATTEMPTS: u64 = 50;
@@ -322,7 +322,7 @@ fn payload_of(shown: &Shown<'_>, payload: &Value) -> Markup {
                 " " bdi.soft { (record.unwrap_or_default()) }
             }
             pre tabindex="0" role="region" aria-label="Payload" { code { (json) } }
-            @if let Some(record) = payload["record"]["id"].as_str() { p { a href=(shown.record(record)) { "The record" } } }
+            @if let Some(record) = page_id(&payload["record"]) { p { a href=(shown.record(record)) { "The record" } } }
         }
     }
 }
