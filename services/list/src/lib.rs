@@ -202,7 +202,7 @@ mod tests {
                 "labs (pi)",
                 "parcels (address, basis, ratio, peerMedian, reasons, permit, url, lien, flag)",
                 "phrases (phrase)",
-                "research (pi, investigators)",
+                "research (pi, investigators, sponsor, collaborators)",
             ]
         );
     }

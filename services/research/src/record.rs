@@ -149,14 +149,14 @@ impl Record for Funding {
     }
 }
 
-/// What is hidden of the grant of a suppressed person: the name alone.
+/// What is hidden of the grant or trial of a suppressed person: the name alone. Of a suppressed record all names are hidden.
 const HIDES: &[Hides] = &[
     Hides { kind: &PERSON, field: "pi", hidden: &["pi"] },
     Hides { kind: &PERSON, field: "investigators", hidden: &["investigators"] },
     // A person can sponsor a trial.
     Hides { kind: &PERSON, field: "sponsor", hidden: &["sponsor"] },
     Hides { kind: &PERSON, field: "collaborators", hidden: &["collaborators"] },
-    Hides { kind: &RECORD, field: "id", hidden: &["pi", "investigators"] },
+    Hides { kind: &RECORD, field: "id", hidden: &["pi", "investigators", "sponsor", "collaborators"] },
 ];
 
 schemas::record_tables!("research", hides: HIDES);

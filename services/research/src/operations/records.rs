@@ -93,6 +93,9 @@ pub struct Trial {
     pub topics: Vec<Topic>,
     /// Whether the upstream no longer has the record.
     pub withdrawn: bool,
+    /// True if fields are hidden on request; only then present.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub suppressed: bool,
 }
 
 /// A grant or a trial; `kind` says which.
@@ -149,6 +152,7 @@ impl From<Funding> for Either {
                 published: record.published,
                 topics: record.topics,
                 withdrawn: record.withdrawn,
+                suppressed: record.suppressed,
             }))
         }
     }
@@ -156,3 +160,32 @@ impl From<Funding> for Either {
 
 /// A change of a grant or a trial.
 pub type Changed = feed::answer_changes::Changed<Either>;
+
+#[cfg(test)]
+mod tests {
+    use schemas::suppressed_keys::SuppressedKeys;
+    use schemas::suppression::{KeyKind, PERSON, RECORD};
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::record::TABLES;
+
+    /// Proves that a grant and a trial name nobody when the person or the record is hidden, and say so.
+    #[test]
+    fn hidden_names() {
+        let grant = Funding { id: "nih:1".into(), kind: "grant".into(), pi: "Ann Oak".into(), ..Funding::default() };
+        let trial = Funding { id: "ctgov:NCT1".into(), kind: "trial".into(), sponsor: "Ann Oak".into(), ..Funding::default() };
+        for record in [grant, trial] {
+            let own = format!("research/{}", record.id);
+            let kinds: [(&KeyKind, &str); 2] = [(&PERSON, "OAK, ANN"), (&RECORD, own.as_str())];
+            for (kind, key) in kinds {
+                let keys = SuppressedKeys::new([(KeyKind::from_name(kind.name).unwrap(), kind.normalize(key).unwrap())]);
+                let row = keys.hide(TABLES.view, json!({ "record": record }).to_string().as_bytes()).unwrap().unwrap();
+                let hidden: Funding = serde_json::from_value(serde_json::from_slice::<Value>(&row).unwrap()["record"].take()).unwrap();
+                let shown = serde_json::to_value(Either::from(hidden)).unwrap();
+                assert!(shown["suppressed"] == true && !shown.to_string().contains("Oak"), "{key}: {shown}");
+            }
+            assert_eq!(serde_json::to_value(Either::from(record)).unwrap().get("suppressed"), None);
+        }
+    }
+}
