@@ -10,8 +10,8 @@ use serde_json::json;
 
 use super::filter::Filter;
 use super::followed::Cadence;
-use super::niches::{known, niche, stores};
-use reads::read::{Read, Reader};
+use super::niches::{hidden_stores, known, niche, stores};
+use reads::read::{Read, Reader, hidden_note};
 
 /// Arguments of `list_stores`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -83,7 +83,7 @@ impl Read for Arguments {
             path: "/stores",
             summary: "The stores that are polled, each with its last poll.",
             description: "A store whose last poll is not complete is failing: its items keep their last known state, and predictions become less sure. \
-                Stores that are hidden on request are left out.",
+                Stores that are hidden on request are left out, and `note` says how many.",
             surface: Surface::Route,
             list: "stores",
             example: json!({ "niche": "sneakers" }),
@@ -96,6 +96,9 @@ impl Read for Arguments {
             Some(text) => [niche(reader.context(), &reader.at, text).await?].into(),
             None => known(reader.context(), &reader.at).await?,
         };
+        // The same number whichever niche is asked for: it does not tell the niche of a hidden store.
+        let hidden = hidden_stores(reader.context(), &reader.at).await?;
+        reader.note(hidden_note("stores of any niche", hidden));
         let states = stores(reader.context(), &reader.at).await?;
         let now_ms = reader.at.now.as_millisecond();
         let mut listed = Vec::new();

@@ -94,6 +94,18 @@ pub(crate) async fn known(ctx: &Context, at: &Position) -> Result<BTreeMap<Strin
     Ok(niches)
 }
 
+/// How many of the stores that answers can be about are hidden: of the configured ones; without any configured store, of those that have been polled.
+///
+/// # Errors
+/// When rows cannot be read.
+pub(crate) async fn hidden_stores(ctx: &Context, at: &Position) -> Result<usize, Problem> {
+    let configured = Niches::of(ctx);
+    if configured.stores.is_empty() {
+        return Ok(stores(ctx, at).await?.keys().filter(|host| is_hidden(&*at.view, host)).count());
+    }
+    Ok(configured.stores.keys().filter(|host| is_hidden(&*at.view, host)).count())
+}
+
 /// The states of stores by host, each with the stored row that it was decoded from. A row has hundreds of polls and days, and is the same until the next poll
 /// of its store.
 #[derive(Default)]
