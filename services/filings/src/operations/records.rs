@@ -39,6 +39,9 @@ pub struct Filed {
     pub report_date: String,
     /// Accession number of the filing that this one amends.
     pub amends: String,
+    /// True if names are hidden on request; only then present.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub suppressed: bool,
 }
 
 impl From<Filing> for Filed {
@@ -57,9 +60,25 @@ impl From<Filing> for Filed {
             roles,
             report_date,
             amends,
+            suppressed,
             ..
         } = record;
-        Self { form, filing_date, company, cik, top_item, top_label, event_score, url, accession, items, roles, report_date, amends }
+        Self {
+            form,
+            filing_date,
+            company,
+            cik,
+            top_item,
+            top_label,
+            event_score,
+            url,
+            accession,
+            items,
+            roles,
+            report_date,
+            amends,
+            suppressed,
+        }
     }
 }
 
@@ -137,6 +156,22 @@ impl From<Filing> for Trade {
             accession: record.accession,
             url: record.url,
             suppressed: record.suppressed,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that a filing and a trade say that names are hidden, and nothing if none are.
+    #[test]
+    fn hidden_names_are_said() {
+        for suppressed in [true, false] {
+            let record = Filing { suppressed, ..Filing::default() };
+            let shown = [serde_json::to_value(Filed::from(record.clone())).unwrap(), serde_json::to_value(Trade::from(record)).unwrap()];
+            let said = shown.map(|record| record.get("suppressed").and_then(serde_json::Value::as_bool));
+            assert_eq!(said, [suppressed.then_some(true); 2]);
         }
     }
 }
