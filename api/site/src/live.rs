@@ -30,7 +30,8 @@ mod tests {
     use crate::Reads as _;
     use crate::testing::Made;
 
-    /// Proves that an item says what its change tells in addition to the record, and that it leads to the record, or to the explorer if that has no id, or a hidden one.
+    /// Proves that an item says what its change tells in addition to the record, and that it leads to the record, or to the explorer if that has no id, or a
+    /// hidden one.
     #[test]
     fn items() {
         let made = Made::new();
