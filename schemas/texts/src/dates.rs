@@ -6,6 +6,8 @@
 use jiff::ToSpan;
 use jiff::civil::Date;
 
+use crate::numbers::has_only_digits;
+
 /// The first and the last year that count as years.
 const YEARS: std::ops::RangeInclusive<i16> = 1990..=2099;
 /// Between two days of one list ("July 23 and 24, 2026") are at most this many tokens.

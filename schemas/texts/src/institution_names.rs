@@ -4,7 +4,7 @@
 //! names of persons. So a text is the name of an institution only if its words are those of institutions, but for one: `PNC BANK`, and not `WELLS FARGO
 //! BANK`, which is therefore in a list. An institution that is not noticed is shown as its initials, which is the lesser evil.
 
-use crate::person_names::is_given_name;
+use crate::person_names::{is_family_name, is_given_name};
 
 /// Words that the names of institutions have. Words that are also names of persons, and trusts, which can have the name of a person, are not
 /// among them.
@@ -239,6 +239,8 @@ const KNOWN_NAMES: &[&[&str]] = &[
 const NO_CHURCH_WORDS: &[&str] = &["BANK", "CAPITAL", "FINANCIAL", "FUNDING", "MORTGAGE", "NATIONAL", "SAVINGS"];
 /// What is before the name of a saint.
 const SAINT_WORDS: [&str; 2] = ["SAINT", "ST"];
+/// Words of institutions that persons have as a name, too: with one of them, a single other name is not certainly that of the institution.
+const NAME_WORDS: [&str; 6] = ["AN", "CHRISTIAN", "LAND", "LIEN", "LIGHT", "POWER"];
 
 /// Whether words in capitals are certainly the name of one institution, and of nobody else.
 pub(crate) fn is_institution(words: &[String]) -> bool {
@@ -253,8 +255,12 @@ pub(crate) fn is_institution(words: &[String]) -> bool {
         [] => true,
         // A single name is that of the institution, unless it is one that persons have: `JOHN BANK`. A saint has one, too.
         [at] => {
-            let is_saint = at.checked_sub(1).and_then(|before| words.get(before)).is_some_and(|word| SAINT_WORDS.contains(&word.as_str()));
-            is_saint || words.get(at).is_none_or(|word| !is_given_name(word))
+            let word_at = |at: Option<usize>| at.and_then(|at| words.get(at)).map(String::as_str);
+            let (before, after) = (word_at(at.checked_sub(1)), word_at(at.checked_add(1)));
+            let is_saint = before.is_some_and(|word| SAINT_WORDS.contains(&word));
+            let is_near_name = [before, after].into_iter().flatten().any(|word| NAME_WORDS.contains(&word));
+            let is_of_person = word_at(Some(at)).is_some_and(|word| is_given_name(word) || is_family_name(word));
+            is_saint || !(is_near_name || is_of_person)
         }
         _ => false,
     }
@@ -321,6 +327,10 @@ mod tests {
     #[test]
     fn persons_next_to_institutions() {
         for name in [
+            "CHRISTIAN SMITH FIRST NATIONAL BANK",
+            "LIEN NGUYEN FIRST NATIONAL BANK",
+            "AN NGUYEN CITY OF PITTSBURGH",
+            "SMITH HUD",
             "JOHN SMITH PNC BANK",
             "SMITH JOHN PNC BANK",
             "PNC BANK JOHN SMITH",

@@ -417,6 +417,8 @@ mod tests {
             ("SMITH JOHN C/O FIRST NATIONAL BANK", "S. J. C. O. F."),
             ("SMITH JOHN FAMILY TRUST", "S. J. F. T."),
             ("SMITH, THOMAS & BAKER LLC", "S. T. B. L."),
+            ("KIM, YOUNG & ACME LLC", "K. Y. A. L."),
+            ("SMITH, MURRAY & ACME LLC", "S. M. A. L."),
             ("SMITH, JONES & PNC BANK", "S. J. P. B."),
             ("ACME BRIDGE AUTHORITY", "A. B. A."),
             ("CHRISTIAN CHURCH", "C. C."),

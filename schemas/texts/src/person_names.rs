@@ -26,16 +26,19 @@ const GIVEN_NAMES: &str = "\
     VINCENT VIVIAN WALTER WANDA WENDY WILLIAM WILLIE YOLANDA YVONNE ZACHARY";
 /// Usual family names that are not given names, in capitals.
 const FAMILY_NAMES: &str = "\
-    ADAMS ANDERSON BAKER BELL BERRY BROWN BURNS BUTLER CAMPBELL COHEN COLEMAN COLLINS COX CRAWFORD DANIELS DIXON DUNN EDWARDS EVANS FERGUSON \
-    FISHER FOSTER GARDNER GIBSON HAWKINS HICKS HOFFMAN HOLMES HUDSON HUGHES HUNT JENKINS JOHNSON JONES KAPLAN KELLER KING KLEIN KNIGHT MATTHEWS \
-    MCCARTHY MCDONALD MEYER MILLER MILLS MOORE MURPHY MURRAY NICHOLS PALMER PATTERSON PAYNE PERKINS PETERSON PHILLIPS POWELL PRICE REYNOLDS RICE \
-    RICHARDSON ROBERTS ROBERTSON ROBINSON ROGERS SCHMIDT SHAW SIMMONS SMITH SNYDER STEPHENS STONE SULLIVAN THOMPSON TURNER WAGNER WATSON WEBER \
-    WHITE WILLIAMS WILSON WOOD WOODS WRIGHT YOUNG";
+    ADAMS ANDERSON BAKER BROWN BURNS BUTLER COHEN COX CRAWFORD DANIELS DIXON DUNN EDWARDS EVANS FERGUSON FISHER GARDNER HAWKINS HICKS HOFFMAN \
+    HOLMES HUGHES HUNT JENKINS JOHNSON JONES KAPLAN KELLER KLEIN KNIGHT MATTHEWS MCCARTHY MCDONALD MEYER MILLS MOORE NICHOLS PATTERSON PAYNE \
+    PERKINS PETERSON PHILLIPS POWELL RICE RICHARDSON ROBERTS ROBERTSON ROBINSON ROGERS SCHMIDT SHAW SIMMONS SMITH SNYDER STEPHENS THOMPSON \
+    WAGNER WEBER WHITE WILLIAMS WOOD WOODS WRIGHT";
 /// What is before a given name in the name of a place: `SAN JOSE`, `LAKE GEORGE`.
 const BEFORE_PLACES: [&str; 11] = ["FORT", "FT", "LAKE", "MOUNT", "MT", "PORT", "SAINT", "SAN", "SANTA", "ST", "STE"];
 /// What the name of a place ends with that can begin with a given name: `ANN ARBOR`, `CAROL STREAM`.
-const ENDS_OF_PLACES: [&str; 13] =
-    ["ARBOR", "BEACH", "CITY", "CREEK", "FALLS", "GROVE", "HARBOR", "HEIGHTS", "ISLAND", "JUNCTION", "SPRINGS", "STREAM", "TOWNSHIP"];
+const ENDS_OF_PLACES: [&str; 14] = [
+    "ARBOR", "BEACH", "CITY", "CREEK", "FALLS", "GROVE", "HARBOR", "HEIGHTS", "ISLAND", "JUNCTION", "SPRINGS", "STREAM", "TOWNSHIP", "TWP",
+];
+/// Cities with a given name that nothing else tells from persons.
+const PLACES: [[&str; 2]; 6] =
+    [["ALLISON", "PARK"], ["CASTLE", "SHANNON"], ["CHARLES", "TOWN"], ["JIM", "THORPE"], ["KING", "GEORGE"], ["WEST", "ELIZABETH"]];
 
 static GIVEN: LazyLock<HashSet<&'static str>> = LazyLock::new(|| GIVEN_NAMES.split_whitespace().collect());
 static FAMILY: LazyLock<HashSet<&'static str>> = LazyLock::new(|| FAMILY_NAMES.split_whitespace().collect());
@@ -56,8 +59,9 @@ pub(crate) fn is_family_name(word: &str) -> bool {
 pub fn is_like_person(city: &str) -> bool {
     let city = city.to_uppercase();
     let words: Vec<&str> = city.split(|letter: char| !letter.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
-    let is_place =
-        words.first().is_some_and(|first| BEFORE_PLACES.contains(first)) || words.last().is_some_and(|last| ENDS_OF_PLACES.contains(last));
+    let is_place = words.first().is_some_and(|first| BEFORE_PLACES.contains(first))
+        || words.last().is_some_and(|last| ENDS_OF_PLACES.contains(last))
+        || PLACES.iter().any(|place| words == *place);
     words.len() > 1 && !is_place && words.iter().any(|word| is_given_name(word))
 }
 
@@ -93,6 +97,10 @@ mod tests {
             "CAROL STREAM",
             "BOCA RATON",
             "NEW YORK",
+            "ALLISON PARK",
+            "Castle Shannon",
+            "WEST ELIZABETH",
+            "SCOTT TWP",
             "",
         ] {
             assert!(!is_like_person(city), "{city}");

@@ -298,6 +298,10 @@ mod tests {
                 );
                 found.extend(page["leads"].as_array().unwrap().iter().map(|lead| lead["id"].as_str().unwrap().to_owned()));
                 after = page["next"].clone();
+                if let Some(next) = after.as_str() {
+                    let read = feed::cursor::read(&context.secrets, "coverage", next).unwrap_err();
+                    assert_eq!(read.code, ErrorCode::CursorInvalid);
+                }
                 if after.is_null() {
                     break;
                 }

@@ -248,6 +248,7 @@ fn kept_addresses_are_shown_without_recipients() {
         ("3343 FORBES AVE, C/O JOHN SMITH", "3343 FORBES AVE"),
         ("3343 FORBES AVE, C/O JOHN SMITH, PITTSBURGH 15213", "3343 FORBES AVE, PITTSBURGH 15213"),
         ("C/O JOHN SMITH, PITTSBURGH 15213", "PITTSBURGH 15213"),
+        ("12 MAIN ST C/O SMITH, JOHN", "12 MAIN ST"),
         ("", ""),
     ] {
         let roll = roll::Roll { address: (2026, kept.to_owned()), ..roll::Roll::default() };

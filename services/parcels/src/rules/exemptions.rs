@@ -8,6 +8,7 @@ use crate::record::Parcel;
 use crate::record::flag::{Flag, flag_counts};
 use serde::{Deserialize, Serialize};
 use texts::allegheny::COUNTY;
+use texts::person_names::is_like_person;
 
 use super::roll::{Details, Roll};
 use super::state::{ParcelsRules, roll_key};
@@ -93,8 +94,8 @@ fn found(details: &Details, shared: usize) -> Vec<(&'static str, String, Vec<Str
         let (city, state) = (&details.mailing_city, &details.mailing_state);
         let is_elsewhere = (!details.state.is_empty() && *state != details.state)
             || (!city.is_empty() && !details.city.is_empty() && !city.eq_ignore_ascii_case(&details.city));
-        // A line without a state can be a name, which facts that were recorded earlier have.
-        if is_elsewhere && !state.is_empty() {
+        // A line without a state can be a name, and so can a city: facts and state that were recorded earlier have both.
+        if is_elsewhere && !state.is_empty() && !is_like_person(city) {
             let places = format!("a mailing address in {city} {state}, and the parcel in {} {}", details.city, details.state);
             let evidence = of_home(vec![field("CHANGENOTICEADDRESS3", &format!("{city} {state}")), field("PROPERTYCITY", &details.city)]);
             flag("X1", format!("a homestead exclusion, {places}"), evidence);

@@ -261,8 +261,14 @@ impl Roll {
     /// The address without the names of who receives the mail, which an address that was kept earlier can have.
     pub(super) fn shown_address(&self) -> String {
         let address = self.address.1.as_str();
+        // What is after the last comma can be a part of the recipient's name: `C/O SMITH, JOHN`. A place has a ZIP code at its end.
+        let is_place = |place: &str| {
+            place.ends_with(|letter: char| letter.is_ascii_digit())
+                && !place.starts_with(|letter: char| letter.is_ascii_digit())
+                && without_recipient(place) == place
+        };
         match address.rsplit_once(", ") {
-            Some((street, place)) if without_recipient(place) == place => {
+            Some((street, place)) if is_place(place) => {
                 let street = without_recipient(street);
                 if street.is_empty() { place.to_owned() } else { format!("{street}, {place}") }
             }
