@@ -18,6 +18,8 @@ const MERGED_INTO: &str = "mergedInto";
 const EMPTY_TEXT: &str = "\"\"";
 /// What readers see of such an id if it is hidden, as JSON.
 const HIDDEN_TEXT: &str = "\"hidden\"";
+/// The version of what is hidden for the same keys. Increase it when they hide more: it is a part of ETags, so that caches ask again.
+const FORM: &[u8] = b"2";
 
 /// All suppressed keys.
 #[derive(Clone, Debug, Default)]
@@ -31,7 +33,7 @@ impl SuppressedKeys {
     #[must_use]
     pub fn new(keys: impl IntoIterator<Item = (&'static KeyKind, String)>) -> Self {
         let keys: BTreeSet<(&'static str, String)> = keys.into_iter().map(|(kind, key)| (kind.name, key)).collect();
-        let parts: Vec<&[u8]> = keys.iter().flat_map(|(kind, key)| [kind.as_bytes(), key.as_bytes()]).collect();
+        let parts: Vec<&[u8]> = keys.iter().flat_map(|(kind, key)| [kind.as_bytes(), key.as_bytes()]).chain([FORM]).collect();
         let hash = Hash32::of_parts(&parts);
         let version = if keys.is_empty() { 0 } else { hash.0.first_chunk().map_or(1, |head| u64::from_be_bytes(*head).max(1)) };
         let mut by_kind: HashMap<&'static str, HashSet<String>> = HashMap::new();

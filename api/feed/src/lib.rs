@@ -18,8 +18,6 @@ pub mod free;
 pub mod history;
 pub mod internal;
 pub mod latest;
-pub mod live;
-mod lookup_cache;
 pub mod names;
 pub mod nearest_values;
 pub mod notes;

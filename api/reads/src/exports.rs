@@ -150,6 +150,8 @@ impl Rows {
                 // A change that cannot be read is left out, as in every other answer that is made from the feed.
                 let change = block.shown(at).then(|| serde_json::from_slice::<Change>(&block.elements(at, at + 1)).ok()).flatten();
                 if let Some(change) = change
+                    // A record whose id is hidden: it is not known which other changes are of the same record. Lists leave it out, too.
+                    && !change.record.id.is_empty()
                     && self.seen.insert(Hash32::of(change.record.id.as_bytes()))
                 {
                     rows.extend(self.table.row(change, self.day));

@@ -11,6 +11,8 @@ pub mod keys;
 pub mod last_entry;
 pub mod last_run;
 pub mod list_page;
+pub mod live;
+mod lookup_cache;
 pub mod number;
 pub mod numbers;
 pub mod read;

@@ -78,10 +78,10 @@ impl Row {
         rows
     }
 
-    /// Leaves the first row of each record. Records without an id all stay.
+    /// Leaves the first row of each record. Records without an id that has a page all stay.
     pub(crate) fn first_of_each(rows: &mut Vec<Self>) {
         let mut seen = HashSet::new();
-        rows.retain(|row| row.record["id"].as_str().filter(|id| !id.is_empty()).is_none_or(|id| seen.insert(id.to_owned())));
+        rows.retain(|row| page_id(&row.record).is_none_or(|id| seen.insert(id.to_owned())));
     }
 }
 

@@ -25,15 +25,21 @@ pub(crate) fn of_list(answer: &Value) -> Option<String> {
     answer.get(NOTE)?.as_str().filter(|note| !note.is_empty()).map(str::to_owned)
 }
 
-/// A note as the value of a header, which has printable ASCII only.
+/// The most characters of a note in a header: proxies refuse answers whose headers have more than a few thousand bytes.
+const HEADER_CHARS_MAX: usize = 2_000;
+
+/// A note as the value of a header, which has printable ASCII only. A longer one is cut.
 pub(crate) fn header_value(note: &str) -> String {
-    let mut value = String::with_capacity(note.len());
-    for letter in note.chars() {
+    let mut value = String::with_capacity(note.len().min(HEADER_CHARS_MAX));
+    for letter in note.chars().take(HEADER_CHARS_MAX) {
         match letter {
             ' '..='~' => value.push(letter),
             '…' => value.push_str("..."),
             _ => value.push('?'),
         }
+    }
+    if note.chars().nth(HEADER_CHARS_MAX).is_some() {
+        value.push_str("...");
     }
     value
 }
@@ -68,5 +74,6 @@ mod tests {
     #[test]
     fn notes_as_headers() {
         assert_eq!(header_value("2 contracts (B, …); a \"ß\"\n"), "2 contracts (B, ...); a \"?\"?");
+        assert_eq!(header_value(&"a".repeat(2_001)).len(), 2_003);
     }
 }

@@ -95,9 +95,11 @@ pub(crate) fn is_opened_in_browser(headers: &HeaderMap) -> bool {
     accepts_html(headers) && headers.get("sec-fetch-mode").is_some_and(|mode| mode == "navigate")
 }
 
-/// The page of a refusal, instead of its problem document. Status and headers stay.
+/// The page of a refusal, instead of its problem document. Status and headers stay. An unpaid call stays as it is: its body has the terms of payment and the
+/// free preview of the answer, which a page has not.
 pub(crate) fn as_page(mut response: Response) -> Response {
-    let Some(problem) = response.extensions_mut().remove::<Problem>() else { return response };
+    let found = response.extensions_mut().remove::<Problem>().filter(|problem| problem.challenge.is_none());
+    let Some(problem) = found else { return response };
     let mut page = Document::html(site::problem_page(&problem).html).response(None);
     page.headers_mut().remove(ETAG);
     *page.status_mut() = response.status();

@@ -4,8 +4,8 @@
 
 use std::time::{Duration, Instant};
 
+use crate::live;
 use feed::cursor;
-use feed::live;
 use jiff::Timestamp;
 use operation::context::Context;
 use operation::problem::Problem;

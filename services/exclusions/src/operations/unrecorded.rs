@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use feed::live::look_up;
+use reads::live::look_up;
 use schemas::facts::FactData;
 use upstreams::live::{AwardOrder, LivePage, Question};
 
