@@ -17,13 +17,16 @@ use crate::output::Output;
 
 /// The largest file that is read, in bytes.
 const BYTES_MAX: u64 = 64 << 20;
+/// How many hex digits a public key has.
+const PUBKEY_DIGITS: usize = 64;
 
 /// Verifies a receipt, all receipts of a list and their chain, or a document that states its hash (an artifact of `exclusions`, a record of `catalysts`).
 /// Prints one line for each.
 ///
 /// # Errors
-/// The file cannot be read, or what it holds is not valid.
+/// A given key is no public key, the file cannot be read, or what it holds is not valid.
 pub(crate) fn verify(file: &Path, pubkeys: &[String], output: &dyn Output) -> Result<(), Box<dyn StdError>> {
+    check_pubkeys(pubkeys)?;
     let document = read(file)?;
     if let Some(found) = evidence::verify(&document) {
         return verify_document(&document, &found, pubkeys, output);
@@ -70,6 +73,12 @@ pub(crate) fn verify(file: &Path, pubkeys: &[String], output: &dyn Output) -> Re
         output.note("compare publicKeyHex with the issuer's /pubkey, or give it as --pubkey");
     }
     if failed > 0 || receipts.is_empty() { Err(format!("{failed} of {} checks failed", receipts.len()).into()) } else { Ok(()) }
+}
+
+/// Refuses a key that no signature can have. Otherwise each receipt would be said to have another one.
+fn check_pubkeys(pubkeys: &[String]) -> Result<(), String> {
+    let wrong = pubkeys.iter().find(|key| key.len() != PUBKEY_DIGITS || !key.bytes().all(|byte| byte.is_ascii_hexdigit()));
+    wrong.map_or(Ok(()), |key| Err(format!("--pubkey: \"{}\" is not a public key of {PUBKEY_DIGITS} hex digits", key.escape_debug())))
 }
 
 /// What the line of a valid receipt says of its signer. Without a key that the caller trusts, the signature shows only that the receipt has not changed since
@@ -123,7 +132,7 @@ fn verify_hash(found: &Verified, pubkeys: &[String], output: &dyn Output) -> Res
 /// Verifies that a checkpoint continues an older one of the same tree, and that some witnesses cosigned it. Prints one line for each check.
 ///
 /// # Errors
-/// A file cannot be read, or a check fails.
+/// A given key is no public key, a file cannot be read, or a check fails.
 pub(crate) fn verify_checkpoints(
     old: &Path,
     new: &Path,
@@ -132,6 +141,7 @@ pub(crate) fn verify_checkpoints(
     witnesses: &[String],
     output: &dyn Output,
 ) -> Result<(), Box<dyn StdError>> {
+    check_pubkeys(pubkeys)?;
     let witnesses = witnesses.iter().map(|vkey| {
         VerifierKey::parse(vkey, KeyType::Cosignature).map_err(|error| format!("--witness \"{}\": {error}", vkey.escape_debug()))
     });
@@ -374,12 +384,33 @@ mod tests {
         let unchecked = format!("{}: valid|{}: valid, over the hash of the document, signer not checked", artifact.hash(), good.id);
         assert_eq!(of(&good, &[]), (true, unchecked));
         let forged = Receipt { body: Body { seq: 9, ..good.body.clone() }, ..good.clone() };
-        for (receipt, pubkeys, fault) in
-            [(&good, vec!["00"], "key: "), (&signed("sha256:00"), vec![public.as_str()], "outputs: "), (&forged, vec![], "hash: ")]
-        {
+        let other = "0".repeat(PUBKEY_DIGITS);
+        for (receipt, pubkeys, fault) in [
+            (&good, vec![other.as_str()], "key: "),
+            (&signed("sha256:00"), vec![public.as_str()], "outputs: "),
+            (&forged, vec![], "hash: "),
+        ] {
             let (is_valid, printed) = of(receipt, &pubkeys);
             assert!(!is_valid && printed.contains(&format!("NOT VALID: {fault}")), "{printed}");
         }
+    }
+
+    /// Proves that what is no public key is refused before a file is read, with the name of the argument, and that a key may have capital letters.
+    #[test]
+    fn wrong_keys_are_refused() {
+        let missing = Path::new("no-such-file.json");
+        let right = "aB".repeat(32);
+        for wrong in ["", "abc", &"0".repeat(63), &"g".repeat(64), &"\u{fc}".repeat(32), "\u{1b}[2J"] {
+            let keys = [right.clone(), wrong.to_owned()];
+            let refusals =
+                [verify(missing, &keys, &Printed::default()), verify_checkpoints(missing, missing, None, &keys, &[], &Printed::default())];
+            for refusal in refusals {
+                let reason = refusal.unwrap_err().to_string();
+                assert!(reason.starts_with("--pubkey: ") && !reason.chars().any(char::is_control), "{reason:?}");
+            }
+        }
+        let reason = verify(missing, &[right], &Printed::default()).unwrap_err().to_string();
+        assert!(reason.contains("cannot be read"), "{reason}");
     }
 
     /// Proves that what a hostile file says of itself does not control a terminal, valid or not.

@@ -282,7 +282,7 @@ pub(crate) enum CliCommand {
         /// The receipt or document as JSON; `-` is standard input.
         #[arg(required_unless_present = "old", conflicts_with = "old")]
         file: Option<PathBuf>,
-        /// The issuer's public key, which must have signed. Can be repeated for an issuer with several keys.
+        /// The issuer's public key, 64 hex digits, which must have signed. Can be repeated for an issuer with several keys.
         #[arg(long, value_name = "HEX")]
         pubkey: Vec<String>,
         /// The older checkpoint, a signed note.
