@@ -29,31 +29,34 @@ pub(crate) fn verify(file: &Path, pubkeys: &[String], output: &dyn Output) -> Re
     check_pubkeys(pubkeys)?;
     let document = read(file)?;
     if let Some(found) = evidence::verify(&document) {
-        return verify_document(&document, &found, pubkeys, output);
+        let mut tally = Tally::default();
+        verify_document(&document, &found, pubkeys, &mut tally, output)?;
+        return tally.result();
     }
     let receipts: Vec<&Value> = match (document.get("receipts").and_then(Value::as_array), document.get("receipt")) {
+        (Some(listed), _) if listed.is_empty() => return Err(format!("{}: the list `receipts` is empty", file.display()).into()),
         (Some(listed), _) => listed.iter().collect(),
         (None, Some(receipt)) => vec![receipt],
         (None, None) => vec![&document],
     };
     let signer = signer_note(pubkeys);
-    let mut failed = 0;
+    let mut tally = Tally::default();
     for receipt in &receipts {
         let faults = faults(receipt, pubkeys);
         // Whoever wrote the file chose these texts, so they are escaped: they must not control a terminal.
         let id = receipt.get("id").and_then(Value::as_str).unwrap_or("a receipt without id").escape_debug();
+        tally.add(faults.is_empty());
         if faults.is_empty() {
             let issued_to = receipt.pointer("/body/issuedTo").and_then(Value::as_str).map(str::escape_debug);
             let owner = issued_to.map(|owner| format!(", issued to {owner}")).unwrap_or_default();
             output.line(format!("{id}: valid{owner}{signer}").as_bytes());
         } else {
-            failed += 1;
             output.line(format!("{id}: NOT VALID: {}", faults.join("; ")).as_bytes());
         }
     }
     if let Some(inclusion) = document.get("inclusion").filter(|inclusion| !inclusion.is_null()) {
         let holds = receipts.first().is_some_and(|receipt| is_included(receipt, inclusion, pubkeys));
-        failed += usize::from(!holds);
+        tally.add(holds);
         output.line(if holds {
             b"tree: included"
         } else {
@@ -62,17 +65,36 @@ pub(crate) fn verify(file: &Path, pubkeys: &[String], output: &dyn Output) -> Re
     }
     // Lists are ordered from the newest to the oldest receipt.
     for pair in receipts.windows(2) {
-        if let [after, before] = pair
-            && let Some(fault) = chain_fault(before, after)
-        {
-            failed += 1;
+        let [after, before] = pair else { continue };
+        let fault = chain_fault(before, after);
+        tally.add(fault.is_none());
+        if let Some(fault) = fault {
             output.line(format!("chain: NOT VALID: {fault}").as_bytes());
         }
     }
-    if pubkeys.is_empty() && failed == 0 {
+    if pubkeys.is_empty() && tally.failed == 0 {
         output.note("compare publicKeyHex with the issuer's /pubkey, or give it as --pubkey");
     }
-    if failed > 0 || receipts.is_empty() { Err(format!("{failed} of {} checks failed", receipts.len()).into()) } else { Ok(()) }
+    tally.result()
+}
+
+/// How many checks were made, and how many of them failed.
+#[derive(Debug, Default)]
+struct Tally {
+    checks: usize,
+    failed: usize,
+}
+
+impl Tally {
+    fn add(&mut self, holds: bool) {
+        self.checks += 1;
+        self.failed += usize::from(!holds);
+    }
+
+    /// Fails if a check failed.
+    fn result(&self) -> Result<(), Box<dyn StdError>> {
+        if self.failed == 0 { Ok(()) } else { Err(format!("{} of {} checks failed", self.failed, self.checks).into()) }
+    }
 }
 
 /// Refuses a key that no signature can have. Otherwise each receipt would be said to have another one.
@@ -88,45 +110,59 @@ fn signer_note(pubkeys: &[String]) -> &'static str {
 }
 
 /// Says whether a document has the hash that it states and, if it has a receipt, whether the receipt is valid and commits to the hash.
-fn verify_document(document: &Value, found: &Verified, pubkeys: &[String], output: &dyn Output) -> Result<(), Box<dyn StdError>> {
+///
+/// # Errors
+/// Keys are given for a document that nobody signed.
+fn verify_document(
+    document: &Value,
+    found: &Verified,
+    pubkeys: &[String],
+    tally: &mut Tally,
+    output: &dyn Output,
+) -> Result<(), Box<dyn StdError>> {
     if !found.is_valid && document.get("note").is_some() {
         output
             .note("older versions put a note into answers, which is not hashed: remove the field `note` from the file and verify it again");
     }
     let Some(receipt) = document.get(evidence::RECEIPT).filter(|receipt| !receipt.is_null()) else {
-        return verify_hash(found, pubkeys, output);
+        return verify_hash(found, pubkeys, tally, output);
     };
-    let hash = verify_hash(found, &[], output);
+    verify_hash(found, &[], tally, output)?;
     let id = receipt.get("id").and_then(Value::as_str).unwrap_or("a receipt without id").escape_debug();
     let mut faults = faults(receipt, pubkeys);
     if !evidence::receipt_commits_to(receipt, &found.stated) {
         faults.push("outputs: outputs_hash does not commit to the hash of the document");
     }
+    tally.add(faults.is_empty());
     if faults.is_empty() {
         output.line(format!("{id}: valid, over the hash of the document{}", signer_note(pubkeys)).as_bytes());
         if pubkeys.is_empty() {
             output.note("compare publicKeyHex with the issuer's /pubkey, or give it as --pubkey");
         }
-        return hash;
+    } else {
+        output.line(format!("{id}: NOT VALID: {}", faults.join("; ")).as_bytes());
     }
-    output.line(format!("{id}: NOT VALID: {}", faults.join("; ")).as_bytes());
-    Err(format!("{} of 2 checks failed", 1 + usize::from(hash.is_err())).into())
+    Ok(())
 }
 
 /// Says whether a document has the hash that it states.
-fn verify_hash(found: &Verified, pubkeys: &[String], output: &dyn Output) -> Result<(), Box<dyn StdError>> {
+///
+/// # Errors
+/// Keys are given.
+fn verify_hash(found: &Verified, pubkeys: &[String], tally: &mut Tally, output: &dyn Output) -> Result<(), Box<dyn StdError>> {
     if !pubkeys.is_empty() {
         return Err("--pubkey: the document states a hash, which nobody signed".into());
     }
     // Whoever wrote the document chose this text, so it is escaped: it must not control a terminal.
     let stated = found.stated.escape_debug();
+    tally.add(found.is_valid);
     if found.is_valid {
         output.line(format!("{stated}: valid").as_bytes());
         output.note("the hash shows that nothing was changed since it was made, not by whom: compare it with the permalink or the source");
-        return Ok(());
+    } else {
+        output.line(format!("{stated}: NOT VALID: it is not the hash of what the document contains").as_bytes());
     }
-    output.line(format!("{stated}: NOT VALID: it is not the hash of what the document contains").as_bytes());
-    Err("1 of 1 checks failed".into())
+    Ok(())
 }
 
 /// Verifies that a checkpoint continues an older one of the same tree, and that some witnesses cosigned it. Prints one line for each check.
@@ -345,8 +381,8 @@ mod tests {
     #[test]
     fn documents_with_a_hash() {
         let of = |document: &Value, pubkeys: &[String]| {
-            let printed = Printed::default();
-            let result = verify_hash(&evidence::verify(document).unwrap(), pubkeys, &printed);
+            let (printed, mut tally) = (Printed::default(), Tally::default());
+            let result = verify_hash(&evidence::verify(document).unwrap(), pubkeys, &mut tally, &printed).and_then(|()| tally.result());
             (result.map_err(|error| error.to_string()), printed.0.into_inner().unwrap().join("|"))
         };
         let document = evidence::Artifact::new(&json!({ "signal": "NO_SIGNAL", "entity": { "name": "ACME" } })).unwrap().document("/x");
@@ -411,6 +447,32 @@ mod tests {
         }
         let reason = verify(missing, &[right], &Printed::default()).unwrap_err().to_string();
         assert!(reason.contains("cannot be read"), "{reason}");
+    }
+
+    /// Verifies a file with a document, and returns why that failed.
+    fn reason_of(document: &Value) -> String {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), document.to_string()).unwrap();
+        verify(file.path(), &[], &Printed::default()).map_err(|error| error.to_string()).err().unwrap_or_default()
+    }
+
+    /// Proves that the number of failed checks is one of all that were made: of receipts, their chain, their place in a tree, and documents. An empty list
+    /// has none.
+    #[test]
+    fn all_checks_are_counted() {
+        let receipt = |seq: i64| json!({ "id": "x", "body": { "seq": seq, "agent_id": "a" }, "contentHash": "x" });
+        let artifact = evidence::Artifact::new(&json!({ "signal": "NO_SIGNAL" })).unwrap();
+        let mut document = artifact.document("/x");
+        document["receipt"] = receipt(1);
+        assert_eq!(reason_of(&document), "1 of 2 checks failed");
+        document["signal"] = json!("EXCLUDED");
+        assert_eq!(reason_of(&document), "2 of 2 checks failed");
+        document["receipt"] = Value::Null;
+        assert_eq!(reason_of(&document), "1 of 1 checks failed");
+        assert_eq!(reason_of(&receipt(1)), "1 of 1 checks failed");
+        assert_eq!(reason_of(&json!({ "receipt": receipt(1), "inclusion": { "checkpoint": "x" } })), "2 of 2 checks failed");
+        assert_eq!(reason_of(&json!({ "receipts": [receipt(5), receipt(3), receipt(1)] })), "5 of 5 checks failed");
+        assert!(reason_of(&json!({ "receipts": [] })).ends_with("the list `receipts` is empty"));
     }
 
     /// Proves that what a hostile file says of itself does not control a terminal, valid or not.
