@@ -10,7 +10,7 @@ use proofs::i_json::{self, Rule, Violation};
 use proofs::receipt::{Checks, Receipt, check};
 use proofs::tree::{self, Checkpoint};
 use schemas::clock::rfc3339;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use transparency::note::{KeyType, Note, Signed, VerifierKey};
 
 use crate::output::Output;
@@ -20,24 +20,36 @@ const BYTES_MAX: u64 = 64 << 20;
 /// How many hex digits a public key has.
 const PUBKEY_DIGITS: usize = 64;
 
-/// Verifies a receipt, all receipts of a list and their chain, or a document that states its hash (an artifact of `exclusions`, a record of `catalysts`).
-/// Prints one line for each.
+/// Verifies a receipt, all receipts of a list and their chain, or documents that state their hash (an artifact of `exclusions`, a record of `catalysts`, or
+/// an answer with a record or a list of records). Prints one line for each.
 ///
 /// # Errors
-/// A given key is no public key, the file cannot be read, or what it holds is not valid.
+/// A given key is no public key, the file cannot be read, it holds nothing that can be verified, or what it holds is not valid.
 pub(crate) fn verify(file: &Path, pubkeys: &[String], output: &dyn Output) -> Result<(), Box<dyn StdError>> {
     check_pubkeys(pubkeys)?;
     let document = read(file)?;
-    if let Some(found) = evidence::verify(&document) {
-        let mut tally = Tally::default();
-        verify_document(&document, &found, pubkeys, &mut tally, output)?;
-        return tally.result();
+    if evidence::verify(&document).is_some() {
+        return verify_documents(&[&document], pubkeys, output);
     }
-    let receipts: Vec<&Value> = match (document.get("receipts").and_then(Value::as_array), document.get("receipt")) {
-        (Some(listed), _) if listed.is_empty() => return Err(format!("{}: the list `receipts` is empty", file.display()).into()),
+    let shown = file.display();
+    let receipt = document.get("receipt").filter(|receipt| receipt.is_object());
+    let receipts: Vec<&Value> = match (document.get("receipts").and_then(Value::as_array), receipt) {
+        (Some(listed), _) if listed.is_empty() => return Err(format!("{shown}: the list `receipts` is empty").into()),
         (Some(listed), _) => listed.iter().collect(),
         (None, Some(receipt)) => vec![receipt],
-        (None, None) => vec![&document],
+        (None, None) => {
+            let documents = documents_in(&document);
+            if !documents.is_empty() {
+                return verify_documents(&documents, pubkeys, output);
+            }
+            let receipt = record_of(&document);
+            if !is_receipt(receipt) {
+                return Err(
+                    format!("{shown} holds no receipt, no artifact and no record that states its hash: nothing was verified").into()
+                );
+            }
+            vec![receipt]
+        }
     };
     let signer = signer_note(pubkeys);
     let mut tally = Tally::default();
@@ -95,6 +107,50 @@ impl Tally {
     fn result(&self) -> Result<(), Box<dyn StdError>> {
         if self.failed == 0 { Ok(()) } else { Err(format!("{} of {} checks failed", self.failed, self.checks).into()) }
     }
+}
+
+/// The documents that state their hash in an answer: its `record`, or the items of its lists. Items without a hash next to others with one are among them,
+/// so that they are not taken for verified. Empty if there is no hash.
+fn documents_in(answer: &Value) -> Vec<&Value> {
+    let record = record_of(answer);
+    if evidence::verify(record).is_some() {
+        return vec![record];
+    }
+    let fields = answer.as_object().into_iter().flat_map(Map::values);
+    let lists = fields.chain([answer]).filter_map(Value::as_array).map(|list| list.iter().map(record_of).collect::<Vec<&Value>>());
+    lists.filter(|list| list.iter().any(|document| evidence::verify(document).is_some())).flatten().collect()
+}
+
+/// The record in an answer, a version or a change; the value itself if it has none.
+fn record_of(value: &Value) -> &Value {
+    value.get("record").filter(|record| record.is_object()).unwrap_or(value)
+}
+
+/// Whether a value has the form of a receipt, valid or not.
+fn is_receipt(value: &Value) -> bool {
+    value.get("body").is_some() && (value.get("contentHash").is_some() || value.get("signature").is_some())
+}
+
+/// Verifies documents that state their hash. Prints one line for each check.
+///
+/// # Errors
+/// Keys are given for a document that nobody signed, or a check fails.
+fn verify_documents(documents: &[&Value], pubkeys: &[String], output: &dyn Output) -> Result<(), Box<dyn StdError>> {
+    let (mut tally, mut has_valid) = (Tally::default(), false);
+    for document in documents {
+        if let Some(found) = evidence::verify(document) {
+            has_valid |= found.is_valid;
+            verify_document(document, &found, pubkeys, &mut tally, output)?;
+        } else {
+            tally.add(false);
+            let id = document.get("id").and_then(Value::as_str).unwrap_or("a record without id").escape_debug();
+            output.line(format!("{id}: NOT VALID: it states no hash").as_bytes());
+        }
+    }
+    if has_valid {
+        output.note("the hash shows that nothing was changed since it was made, not by whom: compare it with the permalink or the source");
+    }
+    tally.result()
 }
 
 /// Refuses a key that no signature can have. Otherwise each receipt would be said to have another one.
@@ -158,7 +214,6 @@ fn verify_hash(found: &Verified, pubkeys: &[String], tally: &mut Tally, output: 
     tally.add(found.is_valid);
     if found.is_valid {
         output.line(format!("{stated}: valid").as_bytes());
-        output.note("the hash shows that nothing was changed since it was made, not by whom: compare it with the permalink or the source");
     } else {
         output.line(format!("{stated}: NOT VALID: it is not the hash of what the document contains").as_bytes());
     }
@@ -355,203 +410,4 @@ fn chain_fault(before: &Value, after: &Value) -> Option<String> {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::collections::HashMap;
-
-    use proofs::receipt::{Body, SigningKeys, commitment};
-    use proofs::tree::Question;
-    use serde_json::json;
-
-    use super::*;
-
-    /// What is printed.
-    #[derive(Default)]
-    struct Printed(std::sync::Mutex<Vec<String>>);
-
-    impl Output for Printed {
-        fn line(&self, line: &[u8]) {
-            self.0.lock().unwrap().push(String::from_utf8(line.to_vec()).unwrap());
-        }
-        fn bytes(&self, _: &[u8]) {}
-        fn note(&self, _: &str) {}
-        fn progress(&self, _: &str, _: u64, _: u64) {}
-    }
-
-    /// Proves that a document with its hash is verified by its contents, that one that was changed is refused, and that keys are not ignored.
-    #[test]
-    fn documents_with_a_hash() {
-        let of = |document: &Value, pubkeys: &[String]| {
-            let (printed, mut tally) = (Printed::default(), Tally::default());
-            let result = verify_hash(&evidence::verify(document).unwrap(), pubkeys, &mut tally, &printed).and_then(|()| tally.result());
-            (result.map_err(|error| error.to_string()), printed.0.into_inner().unwrap().join("|"))
-        };
-        let document = evidence::Artifact::new(&json!({ "signal": "NO_SIGNAL", "entity": { "name": "ACME" } })).unwrap().document("/x");
-        let hash = document["artifactHash"].as_str().unwrap().to_owned();
-        assert_eq!(of(&document, &[]), (Ok(()), format!("{hash}: valid")));
-        let mut changed = document.clone();
-        changed["entity"]["name"] = json!("ACNE");
-        let (result, printed) = of(&changed, &[]);
-        assert!(result.is_err() && printed.contains("NOT VALID"), "{printed}");
-        assert!(of(&document, &["00".to_owned()]).0.unwrap_err().starts_with("--pubkey"));
-        changed["artifactHash"] = json!("\u{1b}[2J");
-        assert!(!of(&changed, &[]).1.contains('\u{1b}'));
-    }
-
-    /// Proves that the receipt of a document is verified with it: it must commit to the hash of the document and be signed by a trusted key.
-    #[test]
-    fn documents_with_a_receipt() {
-        let (keys, artifact) = (SigningKeys::default(), evidence::Artifact::new(&json!({ "signal": "NO_SIGNAL" })).unwrap());
-        let public = keys.add(&[7; 32]);
-        let signed = |hash: &str| {
-            let outputs_hash = commitment(&evidence::receipt_outputs(hash)).unwrap();
-            keys.sign(&public, Body { outputs_hash, ..Body::default() }).unwrap().receipt
-        };
-        let of = |receipt: &Receipt, pubkeys: &[&str]| {
-            let mut document = artifact.document("/x");
-            document["receipt"] = json!(receipt);
-            let (file, printed) = (tempfile::NamedTempFile::new().unwrap(), Printed::default());
-            std::fs::write(file.path(), document.to_string()).unwrap();
-            let pubkeys: Vec<String> = pubkeys.iter().map(|key| (*key).to_owned()).collect();
-            let result = verify(file.path(), &pubkeys, &printed);
-            (result.is_ok(), printed.0.into_inner().unwrap().join("|"))
-        };
-        let good = signed(artifact.hash());
-        assert_eq!(of(&good, &[&public]), (true, format!("{}: valid|{}: valid, over the hash of the document", artifact.hash(), good.id)));
-        let unchecked = format!("{}: valid|{}: valid, over the hash of the document, signer not checked", artifact.hash(), good.id);
-        assert_eq!(of(&good, &[]), (true, unchecked));
-        let forged = Receipt { body: Body { seq: 9, ..good.body.clone() }, ..good.clone() };
-        let other = "0".repeat(PUBKEY_DIGITS);
-        for (receipt, pubkeys, fault) in [
-            (&good, vec![other.as_str()], "key: "),
-            (&signed("sha256:00"), vec![public.as_str()], "outputs: "),
-            (&forged, vec![], "hash: "),
-        ] {
-            let (is_valid, printed) = of(receipt, &pubkeys);
-            assert!(!is_valid && printed.contains(&format!("NOT VALID: {fault}")), "{printed}");
-        }
-    }
-
-    /// Proves that what is no public key is refused before a file is read, with the name of the argument, and that a key may have capital letters.
-    #[test]
-    fn wrong_keys_are_refused() {
-        let missing = Path::new("no-such-file.json");
-        let right = "aB".repeat(32);
-        for wrong in ["", "abc", &"0".repeat(63), &"g".repeat(64), &"\u{fc}".repeat(32), "\u{1b}[2J"] {
-            let keys = [right.clone(), wrong.to_owned()];
-            let refusals =
-                [verify(missing, &keys, &Printed::default()), verify_checkpoints(missing, missing, None, &keys, &[], &Printed::default())];
-            for refusal in refusals {
-                let reason = refusal.unwrap_err().to_string();
-                assert!(reason.starts_with("--pubkey: ") && !reason.chars().any(char::is_control), "{reason:?}");
-            }
-        }
-        let reason = verify(missing, &[right], &Printed::default()).unwrap_err().to_string();
-        assert!(reason.contains("cannot be read"), "{reason}");
-    }
-
-    /// Verifies a file with a document, and returns why that failed.
-    fn reason_of(document: &Value) -> String {
-        let file = tempfile::NamedTempFile::new().unwrap();
-        std::fs::write(file.path(), document.to_string()).unwrap();
-        verify(file.path(), &[], &Printed::default()).map_err(|error| error.to_string()).err().unwrap_or_default()
-    }
-
-    /// Proves that the number of failed checks is one of all that were made: of receipts, their chain, their place in a tree, and documents. An empty list
-    /// has none.
-    #[test]
-    fn all_checks_are_counted() {
-        let receipt = |seq: i64| json!({ "id": "x", "body": { "seq": seq, "agent_id": "a" }, "contentHash": "x" });
-        let artifact = evidence::Artifact::new(&json!({ "signal": "NO_SIGNAL" })).unwrap();
-        let mut document = artifact.document("/x");
-        document["receipt"] = receipt(1);
-        assert_eq!(reason_of(&document), "1 of 2 checks failed");
-        document["signal"] = json!("EXCLUDED");
-        assert_eq!(reason_of(&document), "2 of 2 checks failed");
-        document["receipt"] = Value::Null;
-        assert_eq!(reason_of(&document), "1 of 1 checks failed");
-        assert_eq!(reason_of(&receipt(1)), "1 of 1 checks failed");
-        assert_eq!(reason_of(&json!({ "receipt": receipt(1), "inclusion": { "checkpoint": "x" } })), "2 of 2 checks failed");
-        assert_eq!(reason_of(&json!({ "receipts": [receipt(5), receipt(3), receipt(1)] })), "5 of 5 checks failed");
-        assert!(reason_of(&json!({ "receipts": [] })).ends_with("the list `receipts` is empty"));
-    }
-
-    /// Proves that what a hostile file says of itself does not control a terminal, valid or not.
-    #[test]
-    fn hostile_texts() {
-        let receipt = |id: &str, seq: i64| json!({ "id": id, "body": { "seq": seq, "agent_id": "a", "issuedTo": id }, "contentHash": id });
-        let hostile = "\u{1b}[2J\u{7}\r: valid";
-        let list = json!({ "receipts": [receipt(hostile, 5), receipt(hostile, 3), receipt("x", 3)] });
-        for document in [receipt(hostile, 1), list, json!({ "receipt": receipt(hostile, 1), "inclusion": { "checkpoint": hostile } })] {
-            let file = tempfile::NamedTempFile::new().unwrap();
-            std::fs::write(file.path(), document.to_string()).unwrap();
-            let printed = Printed::default();
-            assert!(verify(file.path(), &[], &printed).is_err());
-            let printed = printed.0.into_inner().unwrap().join("|");
-            assert!(printed.contains("NOT VALID") && !printed.chars().any(char::is_control), "{printed:?}");
-        }
-    }
-
-    /// Proves that texts are read in the encodings in which programs save them, and that any other one is none.
-    #[test]
-    fn encodings() {
-        let text = "{\"a\": \"\u{fc}\u{1f600}\"}\r\n";
-        let wide = |unit: fn(u16) -> [u8; 2]| format!("\u{feff}{text}").encode_utf16().flat_map(unit).collect::<Vec<u8>>();
-        for bytes in [text.as_bytes().to_vec(), format!("\u{feff}{text}").into_bytes(), wide(u16::to_le_bytes), wide(u16::to_be_bytes)] {
-            assert_eq!(decoded(bytes.clone()).as_deref(), Some(text), "{bytes:?}");
-        }
-        let unmarked = wide(u16::to_le_bytes)[2..].to_vec();
-        assert!(decoded(unmarked).is_none_or(|read| read != text));
-        for bytes in [
-            vec![0xff, 0xfe, 0x41],
-            vec![0xff, 0xfe, 0x00, 0xd8],
-            vec![0xfe, 0xff, 0xdc, 0x00],
-            vec![0xff, 0x41],
-            vec![0xef, 0xbb, 0xbf, 0xff],
-        ] {
-            assert_eq!(decoded(bytes.clone()), None, "{bytes:?}");
-        }
-        assert_eq!(decoded(Vec::new()).as_deref(), Some(""));
-    }
-
-    /// A tree with some leaves; the leaves from `forked` on differ from those of other trees.
-    fn grown(size: u64, forked: u64) -> HashMap<u64, Hash32> {
-        let mut stored = HashMap::new();
-        for n in 0..size {
-            let siblings: Vec<Hash32> = tree::siblings(n).map(|place| stored[&place]).collect();
-            stored.extend(tree::new_hashes(n, tree::leaf(&[u8::from(n >= forked), u8::try_from(n).unwrap()]), &siblings));
-        }
-        stored
-    }
-
-    fn at(stored: &HashMap<u64, Hash32>, size: u64) -> Checkpoint {
-        Checkpoint { origin: "x.example/receipts".to_owned(), size, root: Question::Root { size }.answer(stored).unwrap()[0] }
-    }
-
-    fn proof(stored: &HashMap<u64, Hash32>, from: u64, to: u64) -> Value {
-        let hashes = Question::Consistency { size: to, old: from }.answer(stored).unwrap();
-        json!({ "from": from, "to": to, "proof": hashes.iter().map(Hash32::to_string).collect::<Vec<_>>() })
-    }
-
-    /// Proves that a checkpoint is verified with its own proof only, and that a fork, a smaller tree, another tree, and a proof that is missing, damaged
-    /// or of other sizes are each reported.
-    #[test]
-    fn a_checkpoint_continues_an_older_one() {
-        let (tree, fork) = (grown(20, 99), grown(20, 5));
-        let fault = |old: &Checkpoint, new: &Checkpoint, proof: Option<&Value>| fault_between(old, new, proof).unwrap_or_default();
-        for (old, new) in [(1, 20), (7, 8), (8, 20), (19, 20)] {
-            assert_eq!(fault(&at(&tree, old), &at(&tree, new), Some(&proof(&tree, old, new))), "");
-        }
-        let (old, new) = (at(&tree, 7), at(&tree, 20));
-        assert_eq!(fault(&old, &old, None), "", "the same one");
-        assert!(fault(&old, &new, None).contains("a proof is needed"));
-        assert!(fault(&old, &new, Some(&proof(&tree, 8, 20))).contains("not from 7 to 20"));
-        assert!(fault(&new, &old, None).contains("removed"));
-        assert!(fault(&old, &at(&fork, 7), None).contains("two histories"));
-        assert!(fault(&old, &at(&fork, 20), Some(&proof(&fork, 7, 20))).contains("does not lead"));
-        let mut damaged = proof(&tree, 7, 20);
-        damaged["proof"][0] = json!("zz");
-        assert!(fault(&old, &new, Some(&damaged)).contains("does not lead"));
-        let other = Checkpoint { origin: "y.example/receipts".to_owned(), ..new };
-        assert!(fault(&old, &other, None).contains("different trees"));
-    }
-}
+mod tests;

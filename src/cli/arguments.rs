@@ -271,8 +271,8 @@ pub(crate) enum CliCommand {
     },
     /// Verifies receipts, documents with their hash, or that one signed checkpoint continues another, offline.
     ///
-    /// The file holds a receipt, a list of an agent's receipts, an artifact of exclusions or a record of catalysts. With --old and --new two checkpoints of a
-    /// tree are compared. Exits with 0 if valid, with 1 if not.
+    /// The file holds a receipt, a list of an agent's receipts, an artifact of exclusions, a record of catalysts, or an answer with such records. With --old
+    /// and --new two checkpoints of a tree are compared. Exits with 0 if valid, with 1 if not or if there is nothing to verify.
     #[command(after_help = examples![
         "highwater verify receipt.json --pubkey 5f0c7b71e22f5a3a6e0a7b1d0e5cbe1f5b1a6e1d9a3c4b5d6e7f8091a2b3c4d5",
         "highwater verify artifact.json",
