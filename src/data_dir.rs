@@ -8,6 +8,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use event_log::backup::Backup;
 use operation::secrets;
 use proofs::receipt::SigningKeys;
 use transparency::memory::Memory;
@@ -43,6 +44,12 @@ pub(crate) enum Error {
     /// Another process uses the directory.
     #[error("data directory {path} is in use by another process")]
     Locked {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// The directory is a backup.
+    #[error("{path} is a backup, which only `highwater restore` reads: restore it into another directory, and name that one (data_dir)")]
+    Backup {
         /// The directory.
         path: PathBuf,
     },
@@ -126,8 +133,11 @@ pub(crate) fn check_exists(config: &Config) -> Result<(), Box<dyn StdError>> {
 /// Creates the data directory if it does not exist, and locks it for this process. The lock ends when the returned file is closed.
 ///
 /// # Errors
-/// The directory cannot be used, or another process uses it.
+/// The directory cannot be used, is a backup, or another process uses it.
 pub(crate) fn lock(dir: &Path) -> Result<File, Error> {
+    if Backup::is_in(dir) {
+        return Err(Error::Backup { path: dir.to_owned() });
+    }
     let lock = lock_for_restore(dir)?;
     if dir.join(RESTORING).exists() {
         return Err(Error::UnfinishedRestore { path: dir.to_owned() });
@@ -280,6 +290,17 @@ mod tests {
     use std::os::unix::fs::{PermissionsExt as _, symlink};
 
     use super::*;
+
+    /// Proves that a backup is called so and is not changed, and that another file with the name of its manifest makes none.
+    #[test]
+    fn backups_are_no_data_directories() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("manifest"), "highwater-backup sha256:00\n{}").unwrap();
+        let reason = lock(dir.path()).unwrap_err().to_string();
+        assert!(reason.contains("is a backup") && !dir.path().join("lock").exists(), "{reason}");
+        fs::write(dir.path().join("manifest"), "highwater").unwrap();
+        assert!(lock(dir.path()).is_ok());
+    }
 
     /// Proves that a directory that other users can write in is refused with its mode, also through a link, and that one of our own is not.
     #[test]

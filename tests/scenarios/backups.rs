@@ -65,6 +65,10 @@ fn backup_under_load_is_restored_elsewhere() {
         is_stopped.store(true, Ordering::Relaxed);
     });
     stdout(command(&data, &["restore", &text(&backup), "--check"]));
+    assert!(
+        stderr_of_failure(command(&backup, &["suppressions"])).contains("is a backup"),
+        "a command that is given the backup must say so"
+    );
 
     // A damaged file is named, and the restore continues when the file is repaired.
     let receipts = segments(&backup).into_iter().find(|path| path.to_str().unwrap().contains("changes.receipts")).unwrap();

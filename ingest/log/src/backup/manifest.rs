@@ -1,7 +1,7 @@
 //! The manifest: what a backup consists of. Its first line holds the SHA-256 of the rest, which is JSON.
 
 use std::fs;
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Read};
 use std::path::{Component, Path, PathBuf};
 
 use disk_files::durable_file;
@@ -101,6 +101,13 @@ struct AnyFormat {
     format: u32,
     #[serde(default)]
     version: String,
+}
+
+/// Whether a directory has a manifest, of any format, damaged or not.
+pub(super) fn exists(dir: &Path) -> bool {
+    let mut first = [0; FIRST_LINE.len()];
+    let read = fs::File::open(dir.join(MANIFEST)).and_then(|mut file| file.read_exact(&mut first));
+    read.is_ok() && first.as_slice() == FIRST_LINE.as_bytes()
 }
 
 impl Manifest {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use proofs::hash::Hash32;
 use schemas::topics::{self, Topic};
 
-use super::manifest::{FileEntry, LeftOut, Manifest, Segment, read_verified};
+use super::manifest::{self, FileEntry, LeftOut, Manifest, Segment, read_verified};
 use super::write::is_last_record;
 use super::{Error, all_topics, blocking, segment};
 use crate::{Append, EventLog, Record};
@@ -35,6 +35,12 @@ impl Backup {
             Error::NoBackup { path: dir.to_owned(), reason: reason.to_owned() }
         };
         Ok(Self { dir: dir.to_owned(), manifest: Manifest::read(dir)?.ok_or_else(missing)? })
+    }
+
+    /// Whether a directory holds a backup, which may be damaged or of another format.
+    #[must_use]
+    pub fn is_in(dir: &Path) -> bool {
+        manifest::exists(dir)
     }
 
     /// Identifies the backup: the hash of its content.
