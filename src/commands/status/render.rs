@@ -11,11 +11,16 @@ fn summary(report: &Report) -> Vec<(&'static str, String)> {
         ("failed", count(Stream::has_failed)),
         ("never run", count(|stream| stream.enabled && stream.state.is_empty())),
         ("rejected", sum(|stream| stream.rejected)),
-        ("services", report.services.len().to_string()),
+        ("services", served(report).to_string()),
         ("changes", report.services.iter().map(|service| service.seq).sum::<u64>().to_string()),
         ("parked", report.services.iter().map(|service| service.parked).sum::<u64>().to_string()),
         ("lag", report.views.iter().map(|view| view.lag).max().unwrap_or(0).to_string()),
     ]
+}
+
+/// How many services readers can be served: all but those that only the engine needs, such as accounts and payments.
+fn served(report: &Report) -> usize {
+    report.services.iter().filter(|service| services::names().any(|name| name == service.service)).count()
 }
 
 /// The status for scripts: the kind and the name of an item, then its fields, separated by tabs.
@@ -259,6 +264,16 @@ mod tests {
         report.upstreams[1].enabled = false;
         report.conclude();
         assert_eq!(report.problems, expected[1..]);
+    }
+
+    /// Proves that the summary counts the services that have readers, and not those of the engine, which have lines like all others.
+    #[test]
+    fn services_of_the_engine_are_not_counted() {
+        let mut report = report();
+        report.services.push(ServiceProgress { service: "accounts", seq: 1, recorded: String::new(), parked: 0 });
+        let all = lines(&report);
+        assert!(all[0].contains("\tservices 1\tchanges 10\t"), "{}", all[0]);
+        assert!(all.iter().any(|line| line.starts_with("service accounts\t")), "{all:?}");
     }
 
     /// Proves that each form names the services that are disabled, and which one needs them.
