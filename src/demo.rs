@@ -379,7 +379,10 @@ impl History {
         simulator.set_today(published);
         simulator.advance(CHANGES_PER_DAY);
         let appended = sync(engine, &streams_of(simulator::UPSTREAMS), false).await;
-        tracing::info!(day = %published, appended, "simulated the present day of the demo");
+        tracing::info!(day = %self.today, appended, "simulated the present day of the demo");
+        if published < self.today {
+            tracing::info!(after = %published, "dated records after this day are held back, will be published while the demo runs");
+        }
         published
     }
 }
