@@ -465,7 +465,7 @@ impl Core {
         found.extend(in_meta.map_err(|error| engine("read", META, error))?.into_iter().flatten());
         for (view, generation) in found {
             if only.is_none_or(|only| only == view) && self.live_generation(&view)? != Some(generation) {
-                tracing::info!(view, generation, "deleting a generation that a crash left");
+                tracing::info!(view, generation, "deleting a generation of a view that is not in use");
                 self.delete_generation(&view, generation)?;
             }
         }
