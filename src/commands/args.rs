@@ -265,7 +265,7 @@ pub(crate) enum WebhooksCommand {
     Replay {
         /// The id of the webhook.
         id: String,
-        /// Delivers the changes after this seq again.
+        /// Delivers the changes after this seq again. A seq from before the webhook was registered is refused.
         #[arg(long)]
         after: Option<Seq>,
         /// The last seq that is delivered again; then the webhook resumes where it was.

@@ -152,7 +152,7 @@ impl Checks<'_> {
             assert_eq!(again, wanted, "{body}");
         };
         ranged(json!({"after": recalls.after, "upto": seqs[at + 1] - 1}), &known[..=at]);
-        ranged(json!({"cursor": self.cursor_at("recalls", 1), "uptoCursor": self.cursor_at("recalls", seqs[0])}), &known[..1]);
+        ranged(json!({"cursor": self.cursor_at("recalls", recalls.after), "uptoCursor": self.cursor_at("recalls", seqs[0])}), &known[..1]);
     }
 
     /// A replay of what cannot be sent is refused, and the error names the parameter.
@@ -161,7 +161,10 @@ impl Checks<'_> {
         for (body, parameter) in [
             (json!({"upto": 5}), "upto"),
             // Changes from before the watch was made are not sent.
-            (json!({"after": 5, "upto": recalls.after}), "upto"),
+            (json!({"after": recalls.after - 1}), "after"),
+            (json!({"after": recalls.after - 1, "upto": recalls.after}), "after"),
+            (json!({"cursor": self.cursor_at("recalls", recalls.after - 1)}), "cursor"),
+            (json!({"after": recalls.after, "upto": recalls.after}), "upto"),
             (json!({"after": 1_u64 << 40}), "after"),
             (json!({"after": -1}), "after"),
             (json!({"after": 0, "cursor": "x"}), "cursor"),

@@ -69,6 +69,7 @@ impl Made {
             Service { name: "made", title: "Made <up>", about: "", operations, files: None, data: Vec::new(), page, entities: &[] };
         let watch = |id: &str, host: &str| json!({ "id": id, "entity": {"kind": "a", "value": HOSTILE}, "webhookHost": host, "madeAt": "2026-11-28T10:00:00Z" });
         let mut read = watch(ID, HOSTILE);
+        read["after"] = json!(4);
         read["matches"] = json!([{ "seq": 7, "record": { "id": "A/1", "title": HOSTILE } }]);
         let attempt = |message: &str, attempt: u64| json!({ "message": message, "attempt": attempt, "at": "2026-11-28T10:00:00Z", "status": 503, "reason": HOSTILE });
         let answers = BTreeMap::from([
@@ -349,6 +350,7 @@ fn a_webhook_and_its_forms() {
     assert_eq!(html.matches("value=\"resend\"").count(), 2);
     assert!(html.contains("?after=5") && html.contains("&quot;seq&quot;: 7") && html.contains("/explore/made/A%2F1"), "{html}");
     assert_eq!(html.matches("?message=msg_").count(), 2, "each message leads to its body");
+    assert!(html.contains("name=\"after\" min=\"4\"") && html.contains("Changes up to 4 were recorded before"), "{html}");
     let shown = made.show(&format!("{path}?message=msg_2")).html;
     check("message", &shown);
     assert_eq!(made.last("webhook_message").unwrap().0, json!({"id": ID, "message": "msg_2"}));

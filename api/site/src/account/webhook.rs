@@ -209,6 +209,8 @@ impl Webhook<'_> {
 
     fn delivery(&self, path: &str) -> Markup {
         let delivered = count(&self.deliveries["deliveredSeq"]);
+        // Messages contain only changes after this one; 0 if the answer does not name it.
+        let made_at = self.item["after"].as_u64().unwrap_or(0);
         html! {
             h2 { "Delivery" }
             div.forms {
@@ -217,8 +219,9 @@ impl Webhook<'_> {
             }
             h3 { "Replay" }
             p.soft { "Delivers the changes after a change again, with the same message ids; without an end, all that follow. Delivered so far: up to change " (delivered) "." }
+            @if made_at > 0 { p.soft { "Changes up to " (count(&self.item["after"])) " were recorded before the webhook was made and are not delivered." } }
             (action(path, "replay", "Replay", &html! {
-                div.field { label for="after" { "After change" } input #after type="number" name="after" min="0" required; }
+                div.field { label for="after" { "After change" } input #after type="number" name="after" min=(made_at) required; }
                 div.field { label for="upto" { "Up to change" } input #upto type="number" name="upto" min="1"; }
             }))
         }

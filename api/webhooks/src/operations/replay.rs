@@ -22,7 +22,8 @@ pub struct Arguments {
     /// Id of the webhook.
     #[schemars(length(min = 1, max = 64))]
     pub id: String,
-    /// Deliver the changes after this one again: a `seq` of the feed, not above the last change that was delivered (`deliveredSeq`).
+    /// Deliver the changes after this one again: a `seq` of the feed, not above the last change that was delivered (`deliveredSeq`), and not below the
+    /// change after which the watch was made (`after` of its registration).
     #[schemars(range(min = 0))]
     pub after: Option<Seq>,
     /// Deliver the changes after this cursor of the service's feed again.
@@ -45,12 +46,13 @@ pub fn operation(config: WebhookConfig, path: &'static str) -> Operation {
         path,
         summary: "Resumes delivery to a webhook, from its current position or again from an earlier change.",
         description: "Without `after` and `cursor`, a disabled webhook is enabled and continues at its current position; a webhook that is enabled is not \
-                    changed. With one of them, all changes that the watch selects after that position are delivered again, but none from before the watch was \
-                    made. With `upto` or `uptoCursor`, only the changes up to that position are delivered again, and then delivery continues where it was. A \
-                    message that carries the same changes as before has the same `webhook-id`. The changes may be grouped into fewer messages than before.",
+                    changed. With one of them, all changes that the watch selects after that position are delivered again. A position from before the \
+                    watch was made is refused, because messages contain only later changes. With `upto` or `uptoCursor`, only the changes up to that \
+                    position are delivered again, and then delivery continues where it was. A message that carries the same changes as before has the \
+                    same `webhook-id`. The changes may be grouped into fewer messages than before.",
         price: config.price(),
         errors: &[ErrorCode::NotFound, ErrorCode::CursorInvalid],
-        example: json!({ "id": "watch_0123456789abcdef01234567", "after": 0 }),
+        example: json!({ "id": "watch_0123456789abcdef01234567", "after": 1200 }),
         ..Definition::read()
     };
     Operation::define::<Arguments, DeliveryStatus, _, _>(definition, move |call, arguments| answer(call, arguments, config))
@@ -80,20 +82,26 @@ async fn answer(call: Call, arguments: Arguments, config: WebhookConfig) -> Resu
     Answer::json(&DeliveryStatus::from(&resumed?))
 }
 
-/// Resumes delivery to a webhook, from its current position or after an earlier change, but not before its watch was made. With `upto` only the
+/// Resumes delivery to a webhook, from its current position or after an earlier change, which is not from before its watch was made. With `upto` only the
 /// changes up to there are replayed, and then delivery continues where it was. Returns the new delivery state.
 ///
 /// # Errors
-/// `parameter-invalid` for a change that was not delivered yet, or a range that ends before it begins; `unavailable` when the command is not
-/// projected in time.
+/// `parameter-invalid` for a change that was not delivered yet or is from before the watch was made, or a range that ends before it begins;
+/// `unavailable` when the command is not projected in time.
 pub(crate) async fn resume(ctx: &Context, watch: &SavedItem, after: Option<Seq>, upto: Option<Seq>) -> Result<Delivery, Problem> {
     let delivered_seq = delivery_state(ctx, watch).await?.delivered_seq();
     if let Some(after) = after.filter(|after| *after > delivered_seq) {
         let detail = format!("{after} is above {delivered_seq}, the last change that was delivered");
         return Err(Problem::parameter("after", detail));
     }
-    // Changes from before the watch was made are never delivered.
-    let after = after.map(|after| after.max(watch.after));
+    // Changes from before the watch was made are never delivered. To begin later than asked would hide that from the caller.
+    if let Some(after) = after.filter(|after| *after < watch.after) {
+        let made_at = watch.after;
+        let detail = format!(
+            "{after} is below {made_at}, after which the watch was made: messages contain only later changes; give {made_at} for all of them"
+        );
+        return Err(Problem::parameter("after", detail));
+    }
     if let Some(upto) = upto.filter(|upto| after.is_none_or(|after| *upto <= after)) {
         let detail = after.map_or_else(
             || "`upto` needs `after` or `cursor`".to_owned(),
