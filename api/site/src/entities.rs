@@ -113,10 +113,10 @@ pub(crate) fn overview(reads: &dyn Reads) -> Page<'static> {
 pub(crate) async fn page<'a>(reads: &'a dyn Reads, kind: &str, pairs: &Pairs) -> Result<Page<'a>, Problem> {
     let unknown = || Problem::new(ErrorCode::NotFound, "this server shows no such entities");
     let (shown, operation) = kinds(reads).into_iter().find(|(_, operation)| operation.name == kind).ok_or_else(unknown)?;
-    let arguments: Pairs = pairs.iter().filter(|(name, _)| properties(operation).any(|(known, _)| known == name)).cloned().collect();
-    let name = url::value(&arguments, "name").to_owned();
+    let name = url::value(pairs, "name").to_owned();
     let path = format!("{ENTITIES}/{kind}");
-    let answer = if name.is_empty() { None } else { Some(reads.read(shown.service.name, operation.name, arguments.clone()).await) };
+    // The operation says what is wrong with a query, also with one without a name or with a field that it does not take.
+    let answer = if pairs.is_empty() { None } else { Some(reads.read(shown.service.name, operation.name, pairs.clone()).await) };
     let status = answer.as_ref().and_then(|answer| answer.as_ref().err()).map_or(200, |problem| problem.code.status());
     let title = if name.is_empty() { label(kind) } else { name.clone() };
     let main = html! {
@@ -125,10 +125,13 @@ pub(crate) async fn page<'a>(reads: &'a dyn Reads, kind: &str, pairs: &Pairs) ->
         }
         h1 { bdi { (title) } @if !name.is_empty() { " " span.detail { (label(kind)) } } }
         @if name.is_empty() { p.lead { (operation.summary) } }
-        (form(operation, &arguments))
+        (form(operation, pairs))
         @match &answer {
             None => {}
-            Some(Err(problem)) => { (notice(&problem.detail, problem.code)) }
+            Some(Err(problem)) => {
+                (notice(&problem.detail, problem.code))
+                @if name.is_empty() { p { "This page needs a name. Numbers and tickers are given in addition to it, each in its own field." } }
+            }
             Some(Ok(answer)) => {
                 (facts(answer))
                 (note(answer))
@@ -136,7 +139,7 @@ pub(crate) async fn page<'a>(reads: &'a dyn Reads, kind: &str, pairs: &Pairs) ->
                     "The lists show what a caller without a key sees: redacted forms where a service has them, and the free window of each service."
                 }
                 @for section in answer["sections"].as_array().into_iter().flatten() { (part(reads, section)) }
-                (this_view(&shown, &View { operation, arguments: arguments.clone() }, None, ""))
+                (this_view(&shown, &View { operation, arguments: pairs.clone() }, None, ""))
             }
         }
     };
@@ -288,7 +291,7 @@ mod tests {
             json!({ "name": HOSTILE, "ticker": "ACME", "asOf": "2026-11-28T12:00:00Z", "note": "names can differ",
                     "sections": [section("insider trades"), silent] }),
         );
-        let html = made.page("/entities/company?name=Acme&other=1&utm_source=x").html;
+        let html = made.page("/entities/company?name=Acme&utm_source=x").html;
         assert!(html.contains("id=\"section-insider-trades\">Insider trades</h2>") && html.contains("Found by the ticker."), "{html}");
         assert!(html.contains("href=\"/explore/made?view=records&amp;keyword=x+y\">All in Made &lt;up&gt;"), "{html}");
         assert!(!html.contains("Two before"), "each record is shown once, as it is now: {html}");
@@ -301,6 +304,22 @@ mod tests {
         assert!(form.contains("name=\"name\"") && form.contains(" required") && !form.contains("Insider trades"), "{form}");
         assert!(made.page("/entities").html.contains("action=\"/entities/company\""));
         assert_eq!(made.page("/entities/none").status, 404);
+    }
+
+    /// Proves that a query without a name, or with a field that the operation does not take, reaches the operation, whose refusal the page shows with its
+    /// status.
+    #[test]
+    fn refused_queries() {
+        let made = Made::new();
+        for (query, is_named) in [("ticker=MAPL", false), ("nam=x", false), ("name=Acme&uei=x", true)] {
+            // The made service has no answer for this operation.
+            let page = made.page(&format!("/entities/company?{query}"));
+            assert!(page.status == 404 && page.html.contains("No &lt;record&gt; has this id"), "{query}: {}", page.html);
+            assert_eq!(page.html.contains("This page needs a name."), !is_named, "{query}");
+            let asked = made.read.lock().unwrap().iter().rfind(|(name, _)| name == "company").unwrap().1.clone();
+            assert_eq!(asked, crate::url::pairs(query), "{query}");
+        }
+        assert_eq!(made.page("/entities/company?utm_source=x").status, 200);
     }
 
     /// Proves that a record links to the entities that it names, with the fields that it has, and that an empty first field links to none.

@@ -32,7 +32,7 @@ const NAMES_NOTE: &str = "rows that were found by a name can be about another pa
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CompanyArguments {
-    /// The name of the company.
+    /// The name of the company. It is always needed: a ticker or CIK is given in addition to it, in its own parameter.
     #[schemars(length(min = 2, max = 200))]
     pub name: String,
     /// The ticker. Without it and `cik`, filings, trades and catalysts are found for well-known names only.
@@ -64,7 +64,7 @@ pub struct InstitutionArguments {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ContractorArguments {
-    /// The legal name of the contractor.
+    /// The legal name of the contractor. It is always needed: a unique entity id is given in addition to it, in `uei`.
     #[schemars(length(min = 2, max = 200))]
     pub name: String,
     /// The unique entity id, by which exclusions are found.

@@ -35,6 +35,17 @@ async fn silent_services_fail_nothing() {
     assert!(note.contains("the CIK 900001") && note.contains("another party of that name"), "{note}");
 }
 
+/// Proves that each operation needs a name, and that those which take an identifier say that it is given in addition.
+#[test]
+fn names_are_needed() {
+    for (service, has_identifier) in [("filings", true), ("research", false), ("awards", true)] {
+        let operation = operations_of(service, crate::registered).remove(0);
+        assert_eq!(operation.input["required"], json!(["name"]), "{service}");
+        let words = operation.input["properties"]["name"]["description"].as_str().unwrap_or_default();
+        assert_eq!(words.contains("in addition"), has_identifier, "{service}: {words}");
+    }
+}
+
 /// Proves that an operation that the caller's key does not include is not asked, and that the section names the tier.
 #[tokio::test]
 async fn paid_operations_need_their_key() {
