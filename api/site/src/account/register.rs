@@ -114,8 +114,7 @@ fn thing_of(all: &[Field<'_>], kind_field: &Field<'_>) -> Option<String> {
 fn registration<'a>(shown: &Shown<'a>, operations: &WebhookOperations<'a>, values: &Pairs, left_out: Vec<String>) -> Registration<'a> {
     let operation = operations.create;
     let all = fields(&operation.input, "");
-    let needs_url = operation.input["required"].as_array().is_some_and(|all| all.iter().any(|name| name == operations.url));
-    let (path, ..) = if needs_url { Wanted::Webhook } else { Wanted::Watch }.words();
+    let (path, ..) = if needs_url(operations) { Wanted::Webhook } else { Wanted::Watch }.words();
     let mut query = vec![("service".to_owned(), shown.service.name.to_owned())];
     query.extend(values.iter().cloned());
     let is_missing = |field: &Field<'_>| field.is_required && value(values, &field.name).is_empty();
@@ -130,6 +129,11 @@ fn registration<'a>(shown: &Shown<'a>, operations: &WebhookOperations<'a>, value
     // A service whose webhooks receive everything has nothing to fill in.
     let is_example = is_example && !all.is_empty();
     Registration { operation, form: format!("{path}{}", url::query(&query)), body: Value::Object(body), left_out, is_example }
+}
+
+/// Whether the operation that makes a watch takes none without a webhook.
+fn needs_url(operations: &WebhookOperations<'_>) -> bool {
+    operations.create.input["required"].as_array().is_some_and(|all| all.iter().any(|name| name == operations.url))
 }
 
 /// Puts a value into the field of a body. Fields of an object have a name with a dot.
@@ -156,7 +160,6 @@ struct Field<'a> {
 /// The page. `given` is the query, or a form that was refused.
 pub(super) fn screen(calls: &dyn Calls, given: &Pairs, outcome: Outcome, wanted: Wanted) -> Screen {
     let (path, tab, title, button) = wanted.words();
-    let is_optional = wanted == Wanted::Watch;
     let (shown, operations) = match webhook_operations(calls, value(given, "service")) {
         Ok(found) => found,
         Err(problem) => {
@@ -164,6 +167,7 @@ pub(super) fn screen(calls: &dyn Calls, given: &Pairs, outcome: Outcome, wanted:
             return frame(tab, title, Outcome::refused(problem), &body);
         }
     };
+    let is_optional = wanted == Wanted::Watch && !needs_url(&operations);
     let fields = fields(&operations.create.input, "");
     let body = html! {
         p { strong { (shown.service.title) } ": " (operations.create.summary) }
@@ -224,7 +228,7 @@ fn row(field: &Field<'_>, given: &str) -> Markup {
 pub(super) async fn register(calls: &dyn Calls, form: &Pairs, wanted: Wanted) -> Result<(Route, Outcome), Problem> {
     let (shown, operations) = webhook_operations(calls, value(form, "service"))?;
     let url = value(form, "url");
-    if url.is_empty() && wanted == Wanted::Webhook {
+    if url.is_empty() && (wanted == Wanted::Webhook || needs_url(&operations)) {
         return Err(Problem::parameter(operations.url, "the URL is missing"));
     }
     let mut arguments = Arguments::new();

@@ -305,6 +305,20 @@ fn a_record_is_watched() {
     assert!(screen.html.contains("The watch watch_1 was created") && screen.html.contains("Saved filters"), "{}", screen.html);
 }
 
+/// Proves that the URL is optional in the form of a watch, unless the operation of the service needs one.
+#[test]
+fn some_watches_need_a_url() {
+    let mut made = Made::new();
+    let path = "/account/watches/new";
+    assert!(made.show(&format!("{path}?service=made")).html.contains("URL<span class=\"soft\"> (optional)</span>"));
+    let create = made.service.operations.iter_mut().find(|operation| operation.name == "watch").unwrap();
+    create.input["required"] = json!(["webhook"]);
+    let html = made.show(&format!("{path}?service=made")).html;
+    assert!(!html.contains("URL<span") && html.contains("name=\"url\" required"), "{html}");
+    let refused = made.submit(path, "service=made&entity.kind=b&entity.value=x");
+    assert_eq!((refused.status, refused.problem.unwrap().parameter.as_str(), made.last("watch")), (400, "webhook", None));
+}
+
 /// Proves that the webhook for a view has the filters of the view in the shape and with the types of the operation, and names those that it cannot have; and
 /// that it is an example if the view does not have what the operation needs.
 #[test]
