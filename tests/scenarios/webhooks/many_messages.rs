@@ -104,7 +104,7 @@ fn deliver(
     wait_for("two more attempts", || (receiver.messages("never").len() >= 3).then_some(()));
     assert_eq!(receiver.messages("deleted").len(), to_deleted, "a message was sent to a deleted target");
     let state = nodes[0].json(&never.at("/deliveries"), &key);
-    assert_eq!((&state["state"], &state["status"]), (&json!("claimed"), &json!(503)), "{state}");
+    assert_eq!((&state["state"], &state["status"]), (&json!("waiting"), &json!(503)), "{state}");
     let messages = all.len() * expected.len();
     format!("{messages} messages, {repeats} duplicates, {faults} faults, {:.0} s", started.elapsed().as_secs_f64())
 }

@@ -47,7 +47,7 @@ impl Health {
         match status["state"].as_str() {
             Some("disabled") => Self::Disabled,
             Some(_) if is_failing => Self::Failing,
-            Some("claimed") => Self::Sending,
+            Some("claimed" | "waiting") => Self::Sending,
             Some(_) => Self::UpToDate,
             None => Self::Unknown,
         }

@@ -28,8 +28,8 @@ const POST_TIMEOUT: Duration = Duration::from_secs(10);
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DeliveryStatus {
-    /// `idle`: all changes found so far were delivered; `claimed`: a message is in flight or waits to be retried; `disabled`: nothing is sent until
-    /// delivery is resumed.
+    /// `idle`: all changes found so far were delivered; `claimed`: a message is being sent for the first time; `waiting`: the last attempt to send the
+    /// message failed, and it is sent again at `dueAt`; `disabled`: nothing is sent until delivery is resumed.
     pub state: &'static str,
     /// `seq` of the last change that was delivered, skipped, or not selected by the watch. Later changes are still to be delivered.
     pub delivered_seq: Seq,
@@ -65,6 +65,7 @@ impl From<&Delivery> for DeliveryStatus {
         Self {
             state: match at.state {
                 State::Idle => "idle",
+                State::Claimed if at.attempts > 0 => "waiting",
                 State::Claimed => "claimed",
                 State::Disabled => "disabled",
             },
@@ -137,4 +138,18 @@ pub(crate) async fn state_row(view: &dyn View, watch: &SavedItem) -> Result<Row<
 /// Decodes a stored row.
 pub(crate) fn read(bytes: &[u8]) -> Result<Delivery, Problem> {
     stored(TABLES.records, bytes).map(|row: Row<Delivery>| row.record)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that a message that is sent for the first time is told from one that waits for its retry.
+    #[test]
+    fn states() {
+        let shown = |state: State, attempts: i64| DeliveryStatus::from(&Delivery { state, attempts, ..Delivery::default() }).state;
+        assert_eq!([shown(State::Claimed, 0), shown(State::Claimed, 1)], ["claimed", "waiting"]);
+        // The attempts of the last message remain.
+        assert_eq!([shown(State::Idle, 1), shown(State::Disabled, 1)], ["idle", "disabled"]);
+    }
 }
