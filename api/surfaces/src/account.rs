@@ -99,6 +99,8 @@ impl<'a> Portal<'a> {
             return Ok(redirect(WEBHOOKS));
         }
         match *request.method {
+            // A form is sent there, and its answer may be loaded again.
+            Method::GET | Method::HEAD if [SIGN_IN, SIGN_OUT, KEYS].contains(&path) => Ok(redirect(ACCOUNT)),
             Method::GET | Method::HEAD => {
                 let route = Route::parse(path).ok_or_else(unknown)?;
                 self.show(&route).await

@@ -46,6 +46,10 @@ async fn without_a_session() {
     }
     let old = read(&fixture, form("/webhooks", "key=x")).await;
     assert_eq!((old.status.as_u16(), old.header("location")), (303, "/account/webhooks"));
+    for path in ["/account/sign-in", "/account/sign-out", "/account/keys"] {
+        let shown = read(&fixture, ask().path(path).header(BROWSER.0, BROWSER.1)).await;
+        assert_eq!((shown.status.as_u16(), shown.header("location"), shown.header("set-cookie")), (303, "/account", ""), "{path}");
+    }
     assert_eq!(read(&fixture, ask().path("/account/none")).await.problem().0, "not-found");
     assert_eq!(read(&fixture, ask().method("DELETE").path("/account")).await.problem().0, "method-not-allowed");
     assert_eq!(send(&fixture, ask().method("OPTIONS").path("/account")).await.status, 204);
