@@ -185,13 +185,13 @@ pub(crate) async fn page<'a>(reads: &'a dyn Reads, shown: Shown<'a>, pairs: &Pai
                 (breakdown(&format!("Newest changes by {}", label(hints.facet).to_lowercase()), counted.len(), &shares))
             }
         }
-        @if list.is_some() {
+        @if list.is_some() && (kind == ListKind::Changes || shown.has_free_changes()) {
             nav.tabs aria-label="View" {
                 @for (tab, words) in [(ListKind::Records, "Records"), (ListKind::Changes, "Changes")] {
                     a href=(shown.explorer_of(tab, [])) aria-current=[(tab == kind).then_some("page")] { (words) }
                 }
             }
-        }
+        } @else if list.is_some() { p.soft { "A key is needed to read the changes." } }
         @if kind == ListKind::Changes && feed.is_none() && shown.filtered_feed().is_some() {
             p.soft { "Without a key the changes are shown in their free form. Filters over changes need a key." }
         }

@@ -31,6 +31,11 @@ impl<'a> Shown<'a> {
         list.or_else(|| self.filtered_feed().filter(is_open).map(|feed| (ListKind::Changes, feed)))
     }
 
+    /// Whether a caller without a key may read the changes.
+    pub(crate) fn has_free_changes(&self) -> bool {
+        self.operation("changes").is_some_and(|changes| changes.price == Price::Free)
+    }
+
     /// The address of the explorer that lists something under a filter.
     pub(crate) fn explorer_of(&self, kind: ListKind, filter: impl IntoIterator<Item = (String, String)>) -> String {
         let view = ("view".to_owned(), kind.name().to_owned());
@@ -41,6 +46,8 @@ impl<'a> Shown<'a> {
 
 #[cfg(test)]
 mod tests {
+    use schemas::views::accounts::Tier;
+
     use super::*;
     use crate::Reads;
     use crate::testing::{Made, searched_by_feed};
@@ -58,6 +65,19 @@ mod tests {
         made.remove_operation("list");
         assert_eq!(found(&made, |_| true), None, "the filtered feed needs a key");
         assert_eq!(found(&searched_by_feed(), |_| true), Some((ListKind::Changes, "whats_changed_since")));
+    }
+
+    /// Proves that an explorer leads to the changes only if they are free, and says otherwise that they need a key.
+    #[test]
+    fn changes_that_need_a_key() {
+        let mut made = Made::new();
+        let (link, words) = ("href=\"/explore/made?view=changes\"", "A key is needed to read the changes.");
+        let html = made.page("/explore/made").html;
+        assert!(html.contains(link) && !html.contains(words), "{html}");
+        let changes = made.service.operations.iter_mut().find(|operation| operation.name == "changes").unwrap();
+        changes.price = Price::Tier(Tier::Pro);
+        let html = made.page("/explore/made").html;
+        assert!(!html.contains(link) && html.contains(words), "{html}");
     }
 
     /// Proves that addresses name what is listed before the filter.
