@@ -72,9 +72,10 @@ def delete(paths):
 
 
 def changed_last(service, field, most):
-    """Returns the values of a field in the records that changed last, each once, the newest first."""
+    """Returns the values of a field in the records that changed last, each once, the newest first. A record with hidden fields cannot be watched by its id."""
     changes = call("GET", f"/{service}/v1/changes?start=newest&limit=200")["changes"]
-    values = [change["record"].get(field) for change in reversed(changes)]
+    records = [change["record"] for change in reversed(changes)]
+    values = [record.get(field) for record in records if not record.get("suppressed")]
     return list(dict.fromkeys(filter(None, values)))[:most]
 
 
