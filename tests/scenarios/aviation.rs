@@ -118,6 +118,11 @@ async fn directives_of_a_model() {
     let unknown = day.ask(200, "GET", "/v1/match?make=Pipper&model=PA-28-140", "", &Value::Null);
     assert_eq!((&unknown["total"], &unknown["directives"]), (&json!(0), &json!([])), "{unknown}");
     assert!(unknown["note"].as_str().unwrap().contains("nearest known makes are PIPER"), "{unknown}");
+    let unknown = day.ask(200, "GET", "/v1/match?make=Piper&model=PA-28-14O", "", &Value::Null);
+    assert!(
+        unknown["note"].as_str().unwrap().contains("names the model \"PA-28-14O\"; the nearest known models of the make are PA-28-140"),
+        "{unknown}"
+    );
 
     let record = day.ask(200, "GET", "/v1/records/2026-20-12", "", &Value::Null);
     assert_eq!((record["record"]["documents"].as_array().unwrap().len(), &record["record"]["status"]), (2, &json!("corrected")));

@@ -16,7 +16,7 @@ const NAME_CHARS_MAX: usize = 80;
 const FIRST_WORD_CHARS_MIN: usize = 4;
 /// The shortest marketing name that may begin a longer one, in bytes: the "JetRanger" of "JetRanger III".
 const MARKETING_BYTES_MIN: usize = 4;
-/// How many makes are offered for one that is unknown.
+/// How many makes or models are offered for one that is unknown.
 const NEAREST_MAX: usize = 5;
 
 /// A maker and its products.
@@ -239,9 +239,30 @@ pub fn nearest_makes(make: &str) -> Vec<&'static str> {
         let distance = maker.names.iter().map(|known| strsim::osa_distance(&name, known)).min().unwrap_or(usize::MAX);
         near.push((distance, maker.name.as_str()));
     }
+    nearest_of(near, &name)
+}
+
+/// Returns the models that are nearest to the compact form of one of some makes, nearest first: of the models that have a marketing name in the file, and of
+/// those that texts name, each with its compact form and its name. The form itself is not one of them.
+#[must_use]
+pub fn nearest_models<'a>(makes: &[String], form: &str, named: impl IntoIterator<Item = (&'a str, &'a str)>) -> Vec<&'a str> {
+    let mut known: BTreeMap<&'a str, &'a str> = BTreeMap::new();
+    for maker in makes.iter().filter_map(|key| BY_KEY.get(key.as_str())) {
+        for model in maker.models.values() {
+            known.insert(model.as_str(), model.as_str());
+        }
+    }
+    // A text writes a model as people do, the file in compact form.
+    known.extend(named);
+    known.remove(form);
+    nearest_of(known.into_iter().map(|(other, name)| (strsim::osa_distance(form, other), name)).collect(), form)
+}
+
+/// The first names by distance, without those that differ from the given one in more than half of its letters.
+fn nearest_of<'a>(mut near: Vec<(usize, &'a str)>, given: &str) -> Vec<&'a str> {
     near.sort_unstable();
     near.truncate(NEAREST_MAX);
-    near.into_iter().filter(|(distance, _)| *distance * 2 <= name.chars().count().max(4)).map(|(_, key)| key).collect()
+    near.into_iter().filter(|(distance, _)| *distance * 2 <= given.chars().count().max(4)).map(|(_, name)| name).collect()
 }
 
 /// Returns the other compact forms of a model of some makes: without the name of the make, without marketing words before or after the designation, without the

@@ -28,7 +28,9 @@ mod record;
 mod serials;
 mod tokens;
 
-pub use aliases::{ALIASES, Maker, aliases_version, compact_form, is_known_make, nearest_makes, resolve_makes, series_of, shown_aliases};
+pub use aliases::{
+    ALIASES, Maker, aliases_version, compact_form, is_known_make, nearest_makes, nearest_models, resolve_makes, series_of, shown_aliases,
+};
 pub use clean::clean;
 pub use directive::{
     Affected, Anchor, Applicability, Compliance, Directive, Joiner, Layout, Limit, LimitKind, Mention, NamedModel, Product, Recurring,

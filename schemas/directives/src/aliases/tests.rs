@@ -52,6 +52,16 @@ fn makes() {
     assert!(nearest_makes("Qqqqqqqqqq").is_empty());
 }
 
+/// Proves that the models nearest to a misspelt one come first, under the names of the texts where these have them, and that a model is not near to itself.
+#[test]
+fn nearest_models_of_a_make() {
+    let piper = ["PIPER".to_owned()];
+    assert_eq!(nearest_models(&piper, "PA2814O", [("PA28140", "PA-28-140"), ("PA28142", "PA-28-142")])[..2], ["PA-28-140", "PA-28-142"]);
+    assert_eq!(nearest_models(&piper, "PA82140", [])[0], "PA28140");
+    assert!(!nearest_models(&piper, "PA28140", [("PA28140", "PA-28-140")]).iter().any(|name| name.ends_with("140")));
+    assert!(nearest_models(&["QQQQ".to_owned()], "PA28140", []).is_empty());
+}
+
 /// Proves that the name that owners use has a key in common with the holder that headers of real documents name.
 #[test]
 fn common_names() {

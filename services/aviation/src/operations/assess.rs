@@ -18,7 +18,7 @@ use super::filter::Filter;
 use super::fleet::{Assessment, CheckedItem, FleetItem, StatusCounts, check_items, unmatched_note};
 use super::fleet_watch::{fleet_default, fleet_name};
 use super::followed::Aviation;
-use super::match_ads::unknown_make_of;
+use super::match_ads::{unknown_make_of, unknown_model};
 use super::next_due::NextDue;
 use super::stored_fleets::store;
 use crate::{DISCLAIMER, rule};
@@ -186,6 +186,7 @@ impl Arguments {
         let write = |item: &CheckedItem, found: &[Compared], dues: &[NextDue]| {
             item.write_assessment(found, dues, aircraft.row_of(CheckedItem::assessment_bytes(found)));
             notes.extend(unknown_makes(item, found));
+            notes.extend(unknown_model(&item.item.model, &item.aircraft, found).map(|note| format!("{}: {note}", item.item.tail)));
             notes.extend(unmatched_note("compliance", &item.unmatched(found)).map(|note| format!("{}: {note}", item.item.tail)));
             for reason in found.iter().flat_map(|one| &one.outcome.cannot_decide) {
                 *cannot_decide.entry(*reason).or_default() += 1;

@@ -92,6 +92,17 @@ impl Compared {
         self.directive.product() != Product::Aircraft && is_found_by_name
     }
 
+    /// Whether it names the model of an aircraft, or its series, wherever in its text. The series that one for an engine or a propeller names is not that of
+    /// the aircraft if the caller named an engine or a propeller, too.
+    pub(crate) fn is_naming(&self, aircraft: &ResolvedAircraft) -> bool {
+        let directive = &self.directive.stored.directive;
+        let is_own = |form: &String| aircraft.airframe.forms.contains(form);
+        let is_of_aircraft = directive.product == Product::Aircraft || (aircraft.engine.is_none() && aircraft.propeller.is_none());
+        (is_of_aircraft && self.outcome.reasons.contains(&Reason::SeriesNamed))
+            || directive.applicability.models.iter().any(|model| is_own(&model.form) || model.also.iter().any(is_own))
+            || directive.applicability.mentions.iter().chain(&directive.named_in_summary).any(|mention| is_own(&mention.form))
+    }
+
     /// How many bytes the JSON of the directive has with when it is due, about.
     pub(crate) fn bytes(&self) -> usize {
         self.directive.json_bytes() + self.outcome.fields.bytes() + DUE_BYTES

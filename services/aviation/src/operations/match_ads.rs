@@ -1,6 +1,6 @@
 //! `GET /v1/match` and the tool `match_ads`: the airworthiness directives that may apply to a make and model.
 
-use directives::{Aircraft, ResolvedAircraft, ResolvedModel, is_known_make, nearest_makes};
+use directives::{Aircraft, Reason, ResolvedAircraft, ResolvedModel, Role, is_known_make, nearest_makes, nearest_models};
 use operation::Definition;
 use operation::problem::Problem;
 use schemars::JsonSchema;
@@ -8,12 +8,15 @@ use schemas::error_code::ErrorCode;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::comparisons::{Compared, ResolvedNames, directives_for, drop_of_unknown_make};
+use super::comparisons::{Compared, ResolvedNames, directives_for, drop_of_unknown_make, has_make};
 use super::directive_match::DirectiveMatch;
 use super::filter::{Filter, check_name};
 use super::followed::Aviation;
 use crate::{DISCLAIMER, rule};
 use reads::read::{Read, Reader, RowTexts};
+
+/// The most models that directives name which are compared with an unknown one.
+const MODELS_COMPARED_MAX: usize = 500;
 
 /// Which directives to show.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -107,6 +110,23 @@ pub(crate) fn unknown_make_of(make: &str, resolved: &ResolvedModel) -> Option<St
     Some(format!("the make {make:?} is not known{hint}"))
 }
 
+/// A note about a model that none of the directives names that may apply, with the nearest ones of its make: a misspelt model must not look like one that few
+/// directives are for. `None` for the name of a family, which means many models, and for a make that nothing is known of.
+pub(crate) fn unknown_model(model: &str, aircraft: &ResolvedAircraft, found: &[Compared]) -> Option<String> {
+    let airframe = &aircraft.airframe;
+    let is_make = is_known_make(&airframe.makes) || has_make(found, aircraft);
+    if !is_make || !airframe.families.is_empty() || found.iter().any(|one| one.is_naming(aircraft)) {
+        return None;
+    }
+    let of_series = found.iter().filter(|one| one.outcome.reasons.contains(&Reason::SameSeries));
+    let named = of_series.flat_map(|one| &one.directive.stored.directive.applicability.models).filter(|model| model.role == Role::Applies);
+    let named = named.take(MODELS_COMPARED_MAX).map(|model| (model.form.as_str(), model.name.as_str()));
+    let nearest = nearest_models(&airframe.makes, &airframe.designation, named);
+    let hint =
+        if nearest.is_empty() { String::new() } else { format!("; the nearest known models of the make are {}", nearest.join(", ")) };
+    Some(format!("no directive that may apply names the model {model:?}{hint}"))
+}
+
 impl Read for Arguments {
     type Service = Aviation;
     type Answer = Answer;
@@ -141,6 +161,7 @@ impl Read for Arguments {
         let aircraft = ResolvedAircraft::new(&Aircraft { make: &make, model: &model, ..Aircraft::default() });
         let mut found = directives_for(reader, &aircraft).await?;
         drop_of_unknown_make(&mut found, &aircraft);
+        reader.note(unknown_model(&model, &aircraft, &found));
         found.retain(|one| status == ShownStatus::All || !one.directive.is_superseded);
         let total = found.len();
         if total == 0 {
@@ -166,5 +187,48 @@ impl Read for Arguments {
             rule: rule(),
             disclaimer: DISCLAIMER,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use feed::derived::Derived as _;
+    use schemas::views::aviation::AirworthinessDirective;
+
+    use super::super::shared_directive::SharedDirective;
+    use super::*;
+
+    /// The note about a model, with one directive for PA-28-140 and PA-28-150 airplanes.
+    fn note(make: &str, model: &str, engine: Option<(&str, &str)>) -> Option<String> {
+        let named = |name: &str, form: &str| json!({ "name": name, "form": form, "series": "PA28", "role": "applies", "span": name });
+        let record = json!({
+            "id": "2026-15-05", "adNumber": "2026-15-05", "make": "Piper Aircraft, Inc.", "makes": ["PIPER"], "product": "aircraft", "layout": "lettered",
+            "models": [named("PA-28-140", "PA28140"), named("PA-28-150", "PA28150")],
+        });
+        let directive = SharedDirective::of(serde_json::from_value::<AirworthinessDirective>(record).unwrap());
+        let aircraft = ResolvedAircraft::new(&Aircraft { make, model, engine, ..Aircraft::default() });
+        let outcome = directives::compare(&directive.stored.directive, &aircraft);
+        unknown_model(model, &aircraft, &[Compared::new(Arc::new(directive), outcome)])
+    }
+
+    /// Proves that a model that no directive names is noted with the nearest ones of its make, also if only its engine is known, and that a model that is
+    /// named, a family, and a model of an unknown make are not.
+    #[test]
+    fn unknown_models_are_noted() {
+        let noted = note("Piper", "PA-28-14O", None).unwrap();
+        assert!(
+            noted.starts_with(
+                "no directive that may apply names the model \"PA-28-14O\"; the nearest known models of the make are PA-28-140"
+            ),
+            "{noted}"
+        );
+        assert!(noted.contains("PA-28-150"), "{noted}");
+        assert_eq!(note("Piper", "PA-28-14O", Some(("Lycoming", "O-320-E2A"))), Some(noted));
+        assert_eq!(note("Piper", "QQQQQQQQQQ", None).as_deref(), Some("no directive that may apply names the model \"QQQQQQQQQQ\""));
+        for (make, model) in [("Piper", "PA-28-140"), ("Piper", "Cherokee 140"), ("Piper", "Cherokee"), ("Qqqqqqqqqq", "PA-28-14O")] {
+            assert_eq!(note(make, model, None), None, "{make} {model}");
+        }
     }
 }

@@ -12,7 +12,7 @@ use super::comparisons::{Compared, ResolvedNames, directives_for, has_make};
 use super::filter::Filter;
 use super::fleet::{AssessedDirective, ComplianceRecord, FleetItem, check_items, unmatched_note};
 use super::followed::Aviation;
-use super::match_ads::unknown_make;
+use super::match_ads::{unknown_make, unknown_model};
 use crate::{DISCLAIMER, rule};
 use reads::read::{Read, Reader, RowTexts};
 
@@ -148,6 +148,7 @@ impl Read for Arguments {
         if !has_make(&found, &checked.aircraft) {
             reader.note(unknown_make(&make, &checked.aircraft));
         }
+        reader.note(unknown_model(&model, &checked.aircraft, &found));
         reader.note(unmatched_note("lastDone", &checked.unmatched(&found)));
         let recurring = |one: &Compared| one.directive.stored.directive.compliance.recurring;
         found.retain(|one| !one.directive.is_superseded);
