@@ -45,8 +45,8 @@ pub struct Arguments {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ExclusionCheck {
-    /// Whether at least one active exclusion matches that is shown.
-    pub on_index: bool,
+    /// Whether an active exclusion matches. Null if those that match are all hidden on request: `hidden` says how many, and no answer says of whom they are.
+    pub on_index: Option<bool>,
     /// The active exclusions that match: by the UEI or the exact name the earliest active date first, then those whose name is spelled otherwise.
     pub matches: Vec<Matched>,
     /// How many more active exclusions match, and are hidden on request.
@@ -149,8 +149,14 @@ impl Read for Arguments {
         if index_as_of.is_empty() {
             reader.note("the list of exclusions has not been read completely yet, so that a party can be missing".to_owned());
         }
-        Ok(ExclusionCheck { on_index: !matches.is_empty(), matches, hidden, index_as_of, disclaimer: DISCLAIMER })
+        Ok(ExclusionCheck { on_index: on_index(matches.len(), hidden), matches, hidden, index_as_of, disclaimer: DISCLAIMER })
     }
+}
+
+/// Whether a party is on the index by the numbers of exclusions that match and are shown, and of those that are hidden. Of hidden ones alone the answer draws
+/// no conclusion: neither that the party is on the index, which is hidden on request, nor that it is not.
+fn on_index(shown: usize, hidden: usize) -> Option<bool> {
+    (shown > 0 || hidden == 0).then_some(shown > 0)
 }
 
 /// The exclusions whose name matches, and how many more are hidden.
@@ -248,6 +254,21 @@ mod tests {
             active_date: active.into(),
             termination_date: "Indefinite".into(),
             ..Exclusion::default()
+        }
+    }
+
+    /// Proves that an answer says of no party that it is not on the index while what matches is hidden, and that the field is null then.
+    #[test]
+    fn hidden_exclusions_decide_nothing() {
+        for (shown, hidden, expected) in [(0, 0, json!(false)), (1, 0, json!(true)), (2, 3, json!(true)), (0, 1, json!(null))] {
+            let answer = ExclusionCheck {
+                on_index: on_index(shown, hidden),
+                matches: Vec::new(),
+                hidden,
+                index_as_of: String::new(),
+                disclaimer: DISCLAIMER,
+            };
+            assert_eq!(json!(answer)["onIndex"], expected, "{shown} shown, {hidden} hidden");
         }
     }
 
