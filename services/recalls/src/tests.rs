@@ -169,6 +169,36 @@ async fn no_index_yet() {
     assert!(ask(&ctx, &list::operation(), json!({})).await.is_ok());
 }
 
+/// Proves that an answer without recalls says why, also as lines, and that one with recalls has no note.
+#[tokio::test]
+async fn empty_answers_say_why() {
+    let mut world = World::new().await;
+    let empty = world.context(START_MS);
+    let operation = list::operation();
+    assert_eq!(value(&empty, &operation, json!({})).await["note"], "nothing is recorded yet");
+    fill(&mut world, &mut Chance(19), 50, 20).await;
+    let ctx = world.context(START_MS + 30 * DAY_MS);
+    assert!(value(&ctx, &operation, json!({})).await.get("note").is_none());
+    for (arguments, expected) in [
+        (json!({ "asOf": "2020-01-01", "category": "food" }), "nothing is recorded yet"),
+        (json!({ "from": "2090-01-01" }), "nothing recorded fits from \"2090-01-01\""),
+        (
+            json!({ "category": "food", "from": "2090-01-01", "to": "2090-12-31" }),
+            "nothing recorded fits category \"food\", from \"2090-01-01\", to \"2090-12-31\"",
+        ),
+    ] {
+        let answer = value(&ctx, &operation, arguments.clone()).await;
+        assert_eq!((&answer["count"], &answer["note"]), (&json!(0), &json!(expected)), "{arguments}");
+        let lines = (operation.run)(Call { form: Form::Lines, ..call(&ctx) }, arguments).await.unwrap();
+        let Body::Lines { note, .. } = &lines.body else { panic!("{:?}", lines.body) };
+        assert_eq!(note.as_deref(), Some(expected));
+    }
+    let following = tokio::spawn(Search::of(&ctx).follow(world.store.clone(), ctx.settings.cache_dir.clone()));
+    Search::of(&ctx).wait_committed(world.checkpoint.seq).await;
+    assert_eq!(value(&ctx, &operation, json!({ "keyword": "zzzzz" })).await["note"], "nothing recorded has the keyword \"zzzzz\"");
+    following.abort();
+}
+
 /// Proves that the pages of a list show the state of the first one while records change, that lines name the next page in their cursor, and that
 /// an `after` of other arguments, of another kind or altered is refused by name.
 #[tokio::test]

@@ -7,6 +7,7 @@ use jiff::tz::TimeZone;
 use operation::context::Part;
 use schemars::JsonSchema;
 use schemas::error_code::ErrorCode;
+use schemas::position::Seq;
 use schemas::views::accounts::Tier;
 use schemas::views::recalls::{AGENCIES, RECORD_FIELDS, Recall};
 use serde::{Deserialize, Serialize};
@@ -17,6 +18,7 @@ use super::search::words::{Keyword, query_words};
 use crate::SOURCE;
 use feed::cursor;
 use feed::etag::{etag, matches_etag};
+use feed::history::shallow_note;
 use feed::position::{day_argument, day_text, lagging, position};
 use operation::known_values::known_value;
 use operation::problem::Problem;
@@ -25,7 +27,7 @@ use schemas::details::{RECALL_SITES, url_note};
 
 const LIMIT_MAX: usize = 300;
 /// The version of the answer's form. It changes whenever the same position is answered with other bytes.
-const RENDERING: &str = "4";
+const RENDERING: &str = "5";
 
 /// The kind of product.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -139,6 +141,9 @@ pub struct Feed {
     /// Send it as `after` to get the recalls that follow; only if some do. All pages show the state of the first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
+    /// Why the answer has no recalls; only if it has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
 }
 
 /// The operation.
@@ -219,14 +224,41 @@ async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
     let recalls: Vec<ListedRecall> = recalls.into_iter().map(ListedRecall::from).collect();
     let next = next.map(|place| cursor::encode_place(&ctx.secrets, SOURCE.service, at.seq, &search, &place));
     let next_cursor = next.clone().unwrap_or_default();
+    let note = recalls.is_empty().then(|| empty_note(at.seq, &arguments, &filter)).flatten();
     let body = if call.form == Form::Lines {
-        Body::Lines { items: recalls.iter().map(to_json).collect::<Result<_, _>>()?, older: None, note: None }
+        Body::Lines { items: recalls.iter().map(to_json).collect::<Result<_, _>>()?, older: None, note }
     } else {
         let standing = Feeds::of(ctx).completeness(&SOURCE, at.view.as_ref(), at.seq, at.last).await?;
         let updated = if standing.finished_at_ms == 0 { String::new() } else { day_text(standing.finished_at_ms) };
-        Body::Parts(vec![to_json(&Feed { updated, count: recalls.len(), tier, schema: RECORD_FIELDS, recalls, next })?])
+        Body::Parts(vec![to_json(&Feed { updated, count: recalls.len(), tier, schema: RECORD_FIELDS, recalls, next, note })?])
     };
     Ok(Answer { body, etag, next_cursor, has_more: false, status: 200 })
+}
+
+/// Why an answer has no recalls; `None` for a page after the last one and an answer without a filter.
+fn empty_note(seq: Seq, arguments: &Arguments, filter: &Filter) -> Option<String> {
+    if seq == Seq(0) {
+        return shallow_note(None, 0).map(str::to_owned);
+    }
+    if arguments.after.is_some() {
+        return None;
+    }
+    let given = [
+        ("category", filter.category),
+        ("agency", filter.agency),
+        ("from", filter.from.as_deref()),
+        ("to", filter.to.as_deref()),
+        ("keyword", arguments.keyword.as_deref()),
+    ];
+    let given: Vec<(&str, &str)> = given.into_iter().filter_map(|(name, value)| Some((name, value?))).collect();
+    match given.as_slice() {
+        [] => None,
+        [(name @ ("category" | "agency" | "keyword"), value)] => Some(format!("nothing recorded has the {name} {value:?}")),
+        all => {
+            let all: Vec<String> = all.iter().map(|(name, value)| format!("{name} {value:?}")).collect();
+            Some(format!("nothing recorded fits {}", all.join(", ")))
+        }
+    }
 }
 
 /// The filter of the arguments.
