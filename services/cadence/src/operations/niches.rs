@@ -1,6 +1,6 @@
 //! The niches and stores that an installation is configured for, and those that have been polled.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::record::{Item, STORES_KEY, StoreState, TABLES, store_key};
@@ -10,7 +10,6 @@ use operation::context::{Context, Part, store_problem, stored};
 use operation::known_values::unknown_value;
 use operation::problem::Problem;
 use schemas::key;
-use schemas::names::hint;
 use schemas::views::records::normal;
 use view_store::View;
 
@@ -166,12 +165,16 @@ pub(crate) async fn check_niche(ctx: &Context, at: &Position, text: &str) -> Res
     key_of(text, keys.chain(polled.values().map(|state| &state.niche))).map(|_| ())
 }
 
-/// Finds the key that a text names, in any case.
+/// Finds the key that a text names, in any case. The error names the known ones, sorted and each once, as for the values of a closed list.
 fn key_of<'a>(text: &str, mut keys: impl Iterator<Item = &'a String> + Clone) -> Result<String, Problem> {
-    let hints = keys.clone();
+    let known = keys.clone();
     keys.find(|key| normal(key) == normal(text)).cloned().ok_or_else(|| {
-        let hint = hint(text, hints.map(String::as_str));
-        Problem::parameter("niche", format!("niche: {text:?} is not a niche{hint}"))
+        let known: BTreeSet<&str> = known.map(String::as_str).collect();
+        if known.is_empty() {
+            return Problem::parameter("niche", format!("niche: {text:?} is not a niche, and none is known yet"));
+        }
+        let known: Vec<&str> = known.into_iter().collect();
+        Problem::parameter("niche", format!("niche: {}", unknown_value(&format!("{text:?}"), text, &known)))
     })
 }
 
@@ -190,6 +193,18 @@ mod tests {
         assert_eq!((of("a.example", "toys").niche.as_str(), of("b.example", "art").niche.as_str()), ("toys", "art"));
         assert!(states.of_row("a.example", b"{").is_err());
         assert_eq!(of("a.example", "toys").niche, "toys");
+    }
+
+    /// Proves that a niche is found in any case, and that an unknown one is refused with all known ones, each once, and the nearest.
+    #[test]
+    fn an_unknown_niche_is_refused_with_the_known_ones() {
+        let known = ["toys", "sneakers", "toys"].map(str::to_owned);
+        let of = |text: &str, known: &[String]| key_of(text, known.iter()).map_err(|problem| (problem.parameter, problem.detail));
+        assert_eq!(of("Sneakers", &known), Ok("sneakers".to_owned()));
+        let refused = |detail: &str| Err(("niche".to_owned(), detail.to_owned()));
+        assert_eq!(of("x", &known), refused("niche: \"x\" is not one of sneakers, toys"));
+        assert_eq!(of("sneaker", &known), refused("niche: \"sneaker\" is not one of sneakers, toys, did you mean \"sneakers\"?"));
+        assert_eq!(of("x", &[]), refused("niche: \"x\" is not a niche, and none is known yet"));
     }
 
     /// Proves that a store, or an item of a store, that is not configured is refused with the nearest one, and that every store is known without any
