@@ -152,7 +152,12 @@ impl Read for Arguments {
 
     async fn preview(self, _: Filter, reader: &mut Reader<Parcels>) -> Result<Option<Value>, Problem> {
         let (county, _) = self.known()?;
-        Ok(Some(json!({ "county": county, "rules": rule_counts(reader, county).await? })))
+        let mut preview = json!({ "county": county, "rules": rule_counts(reader, county).await? });
+        // Nobody should pay for an answer that is known to be empty.
+        if county == cook::COUNTY {
+            preview["note"] = json!(COOK_NOTE);
+        }
+        Ok(Some(preview))
     }
 
     async fn answer(self, _: Filter, reader: &mut Reader<Parcels>) -> Result<Flags, Problem> {
@@ -196,7 +201,7 @@ mod tests {
     use crate::record::TABLES;
     use crate::record::flag::flag_counts;
 
-    /// Proves that totals are the counts that decisions keep, and that an unpaid call gets these and no row.
+    /// Proves that totals are the counts that decisions keep, and that an unpaid call gets these and no row, of Cook County with why there are none.
     #[tokio::test]
     async fn totals_are_kept_counts() {
         let world = World::new().await;
@@ -225,9 +230,12 @@ mod tests {
                 "{found}"
             );
         }
-        let unpaid = Call { stage: Stage::Preview, ..call(&context) };
-        let preview = text((tool.run)(unpaid, json!({ "county": "allegheny-pa", "rule": "X3" })).await.unwrap());
+        let unpaid = || Call { stage: Stage::Preview, ..call(&context) };
+        let preview = text((tool.run)(unpaid(), json!({ "county": "allegheny-pa", "rule": "X3" })).await.unwrap());
         assert!(preview.contains("250000") && !preview.contains("0028F") && !preview.contains("CORPORATION"), "{preview}");
+        assert!(!preview.contains("note"), "{preview}");
+        let preview = text((tool.run)(unpaid(), json!({ "county": "cook-il" })).await.unwrap());
+        assert!(preview.contains(COOK_NOTE), "{preview}");
     }
 
     /// Proves that a flag that operators hide is in no list, so that no rule tells what it is about, and that answers say how many are hidden, whatever rule they
