@@ -87,7 +87,8 @@ async fn counties() -> (World, Arc<Context>) {
     (world, context)
 }
 
-/// Proves that an answer about a township or class of Allegheny County has the cycle of that county, and where its rows can be bought, also without `county`.
+/// Proves that an answer about a township or class of Allegheny County has the cycle of that county, and where its rows can be bought, also without `county`;
+/// and that one about both counties says whose cycle it has.
 #[tokio::test]
 async fn the_county_follows_from_the_place() {
     let (_world, context) = counties().await;
@@ -103,6 +104,12 @@ async fn the_county_follows_from_the_place() {
         let found = value(&context, &route, arguments.clone()).await;
         assert_eq!((&found["cycle"], &found["total"]), (&json!(cycle), &json!(total)), "{arguments}");
         assert!(found["payUrl"].as_str().unwrap().ends_with(&format!("/x402/pay?county={county}")), "{arguments}: {found}");
+        let note = found["note"].as_str().unwrap_or_default();
+        assert_eq!(
+            note.contains("`payUrl` are those of cook-il; parcels of allegheny-pa match as well"),
+            arguments == json!({}),
+            "{arguments}: {note}"
+        );
         let has_its_rows = found["leads"].as_array().unwrap().iter().all(|lead| arguments == json!({}) || lead["county"] == county);
         assert!(has_its_rows && found["count"] != 0, "{arguments}: {found}");
     }

@@ -93,6 +93,7 @@ impl Read for RouteArguments {
         let found =
             if is_redacted { redacted(reader, &filter, limit).await? } else { page(reader, &filter, limit, self.after.as_deref()).await? };
         let county = filter.county().unwrap_or(texts::cook::COUNTY);
+        reader.note(other_counties_note(&counts, county));
         let base_url = reader.context().settings.services.get("parcels").map_or("", |own| own.base_url.as_str());
         Ok(Leads {
             updated: reader.updated().await?,
@@ -108,6 +109,15 @@ impl Read for RouteArguments {
             disclaimer: DISCLAIMER,
         })
     }
+}
+
+/// Says that `cycle` and `payUrl` are those of one county, if parcels of another one match as well.
+fn other_counties_note(counts: &Counts, county: &str) -> Option<String> {
+    let others: Vec<&str> =
+        counts.by_county.iter().filter(|(name, count)| name.as_str() != county && **count > 0).map(|(name, _)| name.as_str()).collect();
+    let hint =
+        || format!("`cycle` and `payUrl` are those of {county}; parcels of {} match as well, ask for that `county`", others.join(", "));
+    (!others.is_empty()).then(hint)
 }
 
 /// Over-assessed parcels, whole.
