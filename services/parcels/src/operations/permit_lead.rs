@@ -214,6 +214,8 @@ pub(crate) fn is_large(record: &Parcel, min_amount: Option<i64>) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     fn permit(code: &str, issued: &str) -> Permit {
@@ -245,7 +247,7 @@ mod tests {
         assert_eq!(medians.months_min(), 24);
     }
 
-    /// Proves that redacted rows are ordered by what they show, and have no full PIN, day or amount.
+    /// Proves that redacted rows are ordered by what they show, have the fields that the guide to parcels names, and no full PIN, day or amount.
     #[test]
     fn redacted_rows() {
         let record = |pin: &str, amount: i64| Parcel {
@@ -257,7 +259,11 @@ mod tests {
         let of = |records: &[Parcel]| serde_json::to_string(&RedactedLead::rows(records)).unwrap();
         let (one, other) = (record("16012160010000", 1_234_567), record("16012160990000", 1_234_568));
         let text = of(&[one.clone(), other.clone()]);
-        assert_eq!(text, of(&[other, one]));
+        assert_eq!(text, of(&[other, one.clone()]));
+        let row = serde_json::to_value(RedactedLead::new(&one)).unwrap();
+        let fields: BTreeSet<&str> = row.as_object().unwrap().keys().map(String::as_str).collect();
+        let expected = ["amountFrom", "class", "county", "issuedYear", "jobCode", "pin", "status", "township"];
+        assert_eq!(fields, BTreeSet::from(expected));
         for hidden in ["16012160", "123456", "2026-03"] {
             assert!(!text.contains(hidden), "{hidden} in {text}");
         }
