@@ -365,6 +365,7 @@ fn challenge_schema() -> Value {
                 "error": {"type": "string", "description": "Why the call was not answered."},
                 "accepts": {"type": "array", "items": {"type": "object"}, "description": "The accepted payments."},
                 "preview": {"description": "A free preview of the answer; null if there is none."},
+                "previewNote": {"type": "string", "description": "Why there is no preview, such as an argument that is missing."},
             },
         }],
     })

@@ -31,15 +31,20 @@ pub struct Challenge {
     pub v2: Value,
     /// A free preview of the answer; null if there is none.
     pub preview: Value,
+    /// Why there is no preview; empty if there is one, and in the refusal of a payment.
+    pub preview_note: String,
 }
 
 impl Challenge {
-    /// A body: the terms in one version, the preview, and the fields of the problem document, which x402 clients ignore.
+    /// A body: the terms in one version, the preview or why there is none, and the fields of the problem document, which x402 clients ignore.
     #[must_use]
     pub fn body(&self, terms: &Value, document: &Value) -> Value {
         let mut body = terms.clone();
         if let (Some(fields), Some(document)) = (body.as_object_mut(), document.as_object()) {
             fields.insert("preview".to_owned(), self.preview.clone());
+            if !self.preview_note.is_empty() {
+                fields.insert("previewNote".to_owned(), self.preview_note.as_str().into());
+            }
             fields.extend(document.clone());
         }
         body

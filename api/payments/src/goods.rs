@@ -51,14 +51,38 @@ pub(crate) fn sellable(operation: &str, body: Body) -> Result<(String, String), 
     Ok((answer, effect))
 }
 
-/// The free preview; null if there is none, or if it takes too long: a caller learns the terms in any case.
-pub(crate) async fn preview(operation: &str, previewed: AnswerFuture, time_max: Duration) -> Value {
+/// The free preview of what is sold.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Preview {
+    /// The preview; null if there is none.
+    pub(crate) value: Value,
+    /// Why there is none, for the caller.
+    pub(crate) note: String,
+}
+
+impl Preview {
+    fn none(note: impl Into<String>) -> Self {
+        Self { value: Value::Null, note: note.into() }
+    }
+
+    /// No preview, because of a problem. What is wrong with the arguments is free to know; other problems may say what is sold.
+    pub(crate) fn failed(problem: &Problem) -> Self {
+        if matches!(problem.code, ErrorCode::ParameterInvalid | ErrorCode::BodyInvalid) {
+            return Self::none(format!("there is no preview because an argument is missing or invalid: {}", problem.detail));
+        }
+        Self::none("there is no preview of this answer")
+    }
+}
+
+/// Makes the free preview. There is none if it takes too long: a caller learns the terms in any case.
+pub(crate) async fn preview(operation: &str, previewed: AnswerFuture, time_max: Duration) -> Preview {
     match tokio::time::timeout(time_max, previewed).await {
-        Ok(Ok(Answer { body: Body::Json(value), .. })) => value,
-        Ok(_) => Value::Null,
+        Ok(Ok(Answer { body: Body::Json(value), .. })) => Preview { value, note: String::new() },
+        Ok(Ok(_)) => Preview::none("there is no preview of this answer"),
+        Ok(Err(problem)) => Preview::failed(&problem),
         Err(_) => {
             tracing::warn!(operation, "payment terms were sent without their preview, which took too long");
-            Value::Null
+            Preview::none("the preview took too long; the same request may have it later")
         }
     }
 }
@@ -69,14 +93,25 @@ mod tests {
 
     use super::*;
 
-    /// Proves that terms have the preview that is made in time, and none if it fails or takes too long.
+    /// Proves that terms have the preview that is made in time, and else say why there is none: a wrong argument, but no other problem, in its own words.
     #[tokio::test]
     async fn terms_do_not_wait_for_a_slow_preview() {
         let shown = json!({ "total": 3 });
         let answered = Answer::json(&shown);
-        let failed: Result<Answer, Problem> = Err(Problem::new(ErrorCode::Unavailable, "no"));
-        assert_eq!(preview("scan", Box::pin(async move { answered }), Duration::ZERO).await, shown);
-        assert_eq!(preview("scan", Box::pin(async move { failed }), Duration::ZERO).await, Value::Null);
-        assert_eq!(preview("scan", Box::pin(std::future::pending()), Duration::ZERO).await, Value::Null);
+        let made = preview("scan", Box::pin(async move { answered }), Duration::ZERO).await;
+        assert_eq!(made, Preview { value: shown, note: String::new() });
+        for (problem, words, is_shown) in [
+            (Problem::parameter("pin", "pin is missing"), "pin is missing", true),
+            (Problem::new(ErrorCode::BodyInvalid, "inputs is missing"), "inputs is missing", true),
+            (Problem::new(ErrorCode::NotFound, "no liens"), "no liens", false),
+            (Problem::new(ErrorCode::Unavailable, "no view"), "no view", false),
+        ] {
+            let failed: Result<Answer, Problem> = Err(problem);
+            let made = preview("scan", Box::pin(async move { failed }), Duration::ZERO).await;
+            assert_eq!((&made.value, made.note.contains(words)), (&Value::Null, is_shown), "{made:?}");
+            assert!(made.note.contains("no preview"), "{made:?}");
+        }
+        let made = preview("scan", Box::pin(std::future::pending()), Duration::ZERO).await;
+        assert_eq!((&made.value, made.note.contains("too long")), (&Value::Null, true), "{made:?}");
     }
 }

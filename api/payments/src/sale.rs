@@ -35,7 +35,7 @@ use view_store::lease::Lease;
 use super::ProcessingGuard;
 use super::chain::{Found, Transfer};
 use super::facilitator::{Facilitator, FacilitatorReply};
-use super::goods::{GivenPayment, Goods, preview, sellable};
+use super::goods::{GivenPayment, Goods, Preview, preview, sellable};
 use super::repeats::{self, Buyer};
 use super::settlement::Settlement;
 use super::signed::{Signed, hex_text};
@@ -83,7 +83,7 @@ where
         Access::of(ctx).admit_unpaid(ctx, address).await?;
         let preview = match arguments {
             Ok(arguments) => preview(goods.operation, run(Stage::Preview, arguments), goods.preview_time_max).await,
-            Err(_) => Value::Null,
+            Err(problem) => Preview::failed(&problem),
         };
         metrics::count_payment(goods.service, PaymentOutcome::TermsSent);
         return Err(challenge(&terms, offer, &requirement, preview));
@@ -120,7 +120,7 @@ where
     let Goods { offer, .. } = goods;
     let refused = |reason: String| {
         metrics::count_payment(goods.service, PaymentOutcome::Refused);
-        challenge(&terms, offer, &reason, Value::Null)
+        challenge(&terms, offer, &reason, Preview::default())
     };
     let arguments = arguments?;
     let now_s = u64::try_from(ctx.clock.now_ms() / 1_000).unwrap_or(0);
@@ -173,7 +173,7 @@ where
         Err(Failed::Busy) => {
             metrics::count_payment(goods.service, PaymentOutcome::Busy);
             let reason = "an earlier request with this payment is being settled";
-            return Err(challenge(&terms, offer, reason, Value::Null).retry_after(BUSY_S));
+            return Err(challenge(&terms, offer, reason, Preview::default()).retry_after(BUSY_S));
         }
         Err(Failed::Problem(problem)) => {
             // Errors that must not be retried occur before anything is claimed.
@@ -207,12 +207,16 @@ fn recorded(text: String) -> Body {
 }
 
 /// The problem of an unpaid call, with the payment terms.
-fn challenge(terms: &PaymentTerms, offer: &Offer, error: &str, preview: Value) -> Problem {
+fn challenge(terms: &PaymentTerms, offer: &Offer, error: &str, preview: Preview) -> Problem {
     let error = &hide_keys(error.to_owned());
     let [v1, v2] = Version::ALL.map(|version| terms.challenge(version, offer, error));
     let header = STANDARD.encode(v2.to_string());
-    Problem { challenge: Some(Box::new(Challenge { v1, v2, preview })), ..Problem::new(ErrorCode::PaymentRequired, error.as_str()) }
-        .header("payment-required", header)
+    let Preview { value: preview, note: preview_note } = preview;
+    Problem {
+        challenge: Some(Box::new(Challenge { v1, v2, preview, preview_note })),
+        ..Problem::new(ErrorCode::PaymentRequired, error.as_str())
+    }
+    .header("payment-required", header)
 }
 
 /// The problem while it is unknown whether a payment is settled.

@@ -209,7 +209,10 @@ fn payment_buys_one_answer() {
     assert_eq!((&v1["maxAmountRequired"], &v1["network"], &v1["payTo"]), (&json!("10000"), &json!("base"), &json!(PAY_TO)));
     assert_eq!((&v2["amount"], &v2["network"], &second["resource"]["url"]), (&json!("10000"), &json!("eip155:8453"), &v1["resource"]));
     assert_eq!(ask("{}").status, 402, "the terms do not depend on the arguments");
-    assert_eq!(json_of(&ask("{}"))["preview"], Value::Null);
+    let none = json_of(&ask(r#"{"action":"x"}"#));
+    let note = none["previewNote"].as_str().unwrap();
+    assert!(none["preview"].is_null() && note.contains("an argument is missing or invalid: ") && note.ends_with(" is missing"), "{note}");
+    assert_eq!(terms.get("previewNote"), None);
     let tool = |body: &Value, meta: Value| -> Value {
         let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": { "name": "issue_receipt", "arguments": body, "_meta": meta } });
         let accept = ("accept", "application/json, text/event-stream");
