@@ -131,8 +131,8 @@ impl Access {
         if let Price::Tier(least) = operation.price
             && caller.tier < least
         {
-            let (needs, remark) = (format!("{} needs a key of tier", operation.name), format!("this call is {}", caller.tier.as_str()));
-            return Err(ctx.settings.tier_too_low(&needs, least, &remark));
+            let needs = format!("{} needs a key of tier", operation.name);
+            return Err(ctx.settings.tier_too_low(&needs, least, &caller.tier_remark()));
         }
         if let Price::PerCall { free_from, .. } = operation.price
             && caller.tier < free_from

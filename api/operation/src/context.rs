@@ -414,8 +414,8 @@ mod tests {
         for (remark, expected) in [
             ("", "scans need a key of tier pro or above; a key of that tier comes from the operator of this server: sales@example.com"),
             (
-                "this call is free",
-                "scans need a key of tier pro or above; this call is free; a key of that tier comes from the operator of this server: sales@example.com",
+                "this call has no key",
+                "scans need a key of tier pro or above; this call has no key; a key of that tier comes from the operator of this server: sales@example.com",
             ),
         ] {
             let problem = settings.tier_too_low("scans need a key of tier", Tier::Pro, remark);

@@ -135,6 +135,17 @@ pub struct Caller {
     pub address: IpAddr,
 }
 
+impl Caller {
+    /// The tier of the caller in the words of a refusal.
+    #[must_use]
+    pub fn tier_remark(&self) -> String {
+        match self.tier {
+            Tier::Anonymous => "this call has no key".to_owned(),
+            tier => format!("this key has the tier {}", tier.as_str()),
+        }
+    }
+}
+
 /// The requested form of an answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Form {

@@ -63,7 +63,7 @@ impl<F: Filter> Saved<F> {
 pub async fn merged<S: WatchableFeed>(call: &Call, name: Option<&str>, given: S::Filter) -> Result<S::Filter, Problem> {
     let Some(name) = name else { return Ok(given) };
     if call.caller.tier < SAVED_ITEMS_MIN_TIER {
-        let remark = format!("this call is {}", call.caller.tier.as_str());
+        let remark = call.caller.tier_remark();
         let refusal = call.context.settings.tier_too_low("saved filters need a key of tier", SAVED_ITEMS_MIN_TIER, &remark);
         return Err(refusal.about("filter"));
     }

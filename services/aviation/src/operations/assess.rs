@@ -158,8 +158,8 @@ fn is_to_store(asked: Option<bool>, reader: &Reader<Aviation>) -> Result<bool, P
     let may_store = caller.tier >= FLEETS_MIN_TIER && !caller.account.is_empty();
     match asked {
         Some(true) if !may_store => {
-            let (needs, remark) = ("store: fleets are stored for keys of tier", format!("this call is {}", reader.tier()));
-            Err(reader.context().settings.tier_too_low(needs, FLEETS_MIN_TIER, &remark).about("store"))
+            let needs = "store: fleets are stored for keys of tier";
+            Err(reader.context().settings.tier_too_low(needs, FLEETS_MIN_TIER, &caller.tier_remark()).about("store"))
         }
         Some(asked) => Ok(asked),
         None => Ok(may_store),
