@@ -65,11 +65,15 @@ pub(crate) fn start(config: &Config) -> Result<(), Box<dyn StdError>> {
     Ok(())
 }
 
-/// Whether an event may be logged at all. From the level info on, the scheduler logs each of its steps, and the MCP library several lines for each
-/// message of any caller, below it whole calls with their arguments, keys and payments.
+/// Whether an event may be logged at all. From the level info on, the scheduler logs each of its steps. The MCP library warns of each message of any
+/// caller that it refuses, and below that level logs several lines for each message, and whole calls with their arguments, keys and payments.
 fn is_no_step(metadata: &Metadata<'_>) -> bool {
-    let is_of = |library: &str| metadata.target().split("::").next() == Some(library);
-    *metadata.level() < Level::INFO || !(is_of("rmcp") || is_of("tokio_cron_scheduler"))
+    let least_severe = match metadata.target().split("::").next() {
+        Some("rmcp") => Level::ERROR,
+        Some("tokio_cron_scheduler") => Level::WARN,
+        _ => Level::TRACE,
+    };
+    *metadata.level() <= least_severe
 }
 
 impl<S, N> FormatEvent<S, N> for LogFormat
@@ -301,7 +305,7 @@ mod tests {
             for format in [LogFormat::Text, LogFormat::Json] {
                 let line = logged(format, || match target {
                     "rmcp" => {
-                        tracing::warn!(target: "rmcp::service", key, shown = %key, debug = ?Some(key), padded, header, error = &error as &dyn StdError, "got {key}")
+                        tracing::error!(target: "rmcp::service", key, shown = %key, debug = ?Some(key), padded, header, error = &error as &dyn StdError, "got {key}")
                     }
                     _ => {
                         tracing::warn!(target: "surfaces::server", key, shown = %key, debug = ?Some(key), padded, header, error = &error as &dyn StdError, "got {key}")
@@ -318,12 +322,14 @@ mod tests {
         }
     }
 
-    /// Proves that libraries which log what any caller does are silent below the level warn, however much else is logged, and that others are not.
+    /// Proves that the libraries which log each step, or what any caller does wrong, log only what an operator should see, however much else is logged, and
+    /// that others are not limited.
     #[test]
     fn steps_of_libraries_are_not_logged() {
         macro_rules! assert_logged {
             ($target:literal, $levels:expr) => {
                 let lines = logged(LogFormat::Text, || {
+                    tracing::error!(target: $target, "level=ERROR");
                     tracing::warn!(target: $target, "level=WARN");
                     tracing::info!(target: $target, "level=INFO");
                     tracing::debug!(target: $target, "level=DEBUG");
@@ -332,11 +338,11 @@ mod tests {
                 assert_eq!(levels, $levels, "{}", $target);
             };
         }
-        assert_logged!("rmcp::service", ["WARN"]);
-        assert_logged!("rmcp", ["WARN"]);
-        assert_logged!("tokio_cron_scheduler::job", ["WARN"]);
-        assert_logged!("surfaces::mcp", ["WARN", "INFO", "DEBUG"]);
-        assert_logged!("rmcpx", ["WARN", "INFO", "DEBUG"]);
+        assert_logged!("rmcp::service", ["ERROR"]);
+        assert_logged!("rmcp", ["ERROR"]);
+        assert_logged!("tokio_cron_scheduler::job", ["ERROR", "WARN"]);
+        assert_logged!("surfaces::mcp", ["ERROR", "WARN", "INFO", "DEBUG"]);
+        assert_logged!("rmcpx", ["ERROR", "WARN", "INFO", "DEBUG"]);
     }
 
     /// Proves that every event is one line without control characters, and that JSON fields keep their types.
