@@ -66,6 +66,9 @@ const BATCHES_VERSION: &str = "2025-03-26";
 /// The message that stands for any other one where only the head of a request counts.
 const PING: &[u8] = br#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
 
+/// The code of a JSON-RPC error.
+const METHOD_NOT_FOUND: &str = "-32601";
+
 /// The most messages of a batch.
 const BATCH_MESSAGES_MAX: usize = 20;
 
@@ -224,7 +227,7 @@ impl Endpoint {
                 let words: String = String::from_utf8_lossy(&bytes).chars().take(REFUSAL_CHARS_MAX).collect();
                 return Forwarded::Refusal(refusal(-32600, &hide_keys(words)));
             }
-            _ => response::full_body(if is_json_answer { without_keys(bytes) } else { bytes }),
+            _ => response::full_body(if is_json_answer { with_words(without_keys(bytes)) } else { bytes }),
         };
         *response.status_mut() = parts.status;
         *response.headers_mut() = parts.headers;
@@ -287,6 +290,21 @@ fn without_keys(answer: Bytes) -> Bytes {
         return answer;
     }
     Bytes::from(hide_keys(String::from_utf8_lossy(&answer).into_owned()))
+}
+
+/// A JSON-RPC response of the library. Its error of an unknown method is the name of the method, without a word.
+fn with_words(answer: Bytes) -> Bytes {
+    if !answer.windows(METHOD_NOT_FOUND.len()).any(|part| part == METHOD_NOT_FOUND.as_bytes()) {
+        return answer;
+    }
+    let Ok(mut message) = serde_json::from_slice::<Value>(&answer) else { return answer };
+    let Some(error) = message.get_mut("error") else { return answer };
+    if error["code"].to_string() != METHOD_NOT_FOUND {
+        return answer;
+    }
+    let words = format!("Method not found: {}", echo(error["message"].as_str().unwrap_or_default()));
+    error["message"] = words.into();
+    Bytes::from(message.to_string())
 }
 
 /// The query of a request.

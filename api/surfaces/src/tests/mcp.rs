@@ -267,14 +267,14 @@ async fn malformed_parameters() {
     assert_ne!(read.json()["error"]["code"], -32602, "an unknown method has no parameters");
 }
 
-/// Proves that unsupported features are refused instead of returning empty lists.
+/// Proves that unknown methods and unsupported features are refused in words, instead of returning empty lists.
 #[tokio::test]
 async fn undeclared() {
     let fixture = Fixture::new(|_| {});
-    for method in ["prompts/list", "resources/list", "resources/templates/list", "logging/setLevel"] {
+    for method in ["prompts/list", "resources/list", "resources/templates/list", "logging/setLevel", "foo/bar"] {
         let params = if method == "logging/setLevel" { json!({"level": "info"}) } else { json!({}) };
         let read = send(&fixture, old(method, params)).await;
-        assert_eq!(read.json()["error"]["code"], -32601, "{method}: {}", read.body);
+        assert_eq!(read.json()["error"], json!({"code": -32601, "message": format!("Method not found: {method}")}), "{}", read.body);
     }
     assert_eq!(send(&fixture, new("prompts/list", "", json!({}))).await.status, 404);
 }
