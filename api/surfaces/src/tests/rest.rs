@@ -224,7 +224,9 @@ async fn tables_of_lists() {
     let page = send(&fixture, ask("/fake/v1/page", "application/json;q=0.5, text/csv")).await;
     let rows = "value\r\n\"{\"\"seq\"\":1}\"\r\n\"{\"\"seq\"\":2}\"\r\n";
     assert_eq!((page.body.as_str(), page.header("etag")), (rows, "\"7-lines-csv\""));
-    for (path, accept) in [("/fake/api/items", "text/csv;q=0.1, application/json"), ("/fake/api/items/7", "text/csv")] {
+    let objects =
+        ["text/csv", "application/x-ndjson", "application/vnd.apache.parquet, */*;q=0.1"].map(|accept| ("/fake/api/items/7", accept));
+    for (path, accept) in [("/fake/api/items", "text/csv;q=0.1, application/json")].into_iter().chain(objects) {
         assert_eq!(send(&fixture, ask(path, accept)).await.header("content-type"), "application/json", "{path} {accept}");
     }
 }
