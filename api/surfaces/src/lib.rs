@@ -185,7 +185,7 @@ impl Site {
                 .chain(operators::PROBES)
                 .chain([site::ACCOUNT, site::EXPLORE, site::STATUS, site::STATUS_FEED, site::VERIFY, site::ENTITIES, site::guides::PATH])
                 .chain(prefixes);
-            not_found(&self.context, self.context.settings.site_url(), &request, request.path, known)
+            not_found(&self.context, self.context.settings.site_url(), &request, ("", request.path), known)
         };
         if is_for_browser && !is_api {
             response = visitors::as_page(response);
@@ -299,7 +299,7 @@ impl Mount {
             return response;
         }
         let known = self.mounted.routes.paths().chain(self.documents.keys().copied()).chain(["/mcp"]);
-        not_found(context, base_url, request, path, known)
+        not_found(context, base_url, request, (self.prefix.as_str(), path), known)
     }
 }
 
@@ -388,16 +388,16 @@ fn doubled_slashes(context: &Context, request: &Request<'_>) -> Response {
     reply::problem(context.settings.site_url(), &problem)
 }
 
-/// The response for an unknown path. Such requests count against the limit of the address before anything else is done.
+/// The response for an unknown path below a prefix. Such requests count against the limit of the address before anything else is done.
 fn not_found<'a>(
     context: &Context,
     base_url: &str,
     request: &Request<'_>,
-    path: &str,
+    (prefix, path): (&str, &str),
     known: impl IntoIterator<Item = &'a str>,
 ) -> Response {
     if let Err(problem) = Access::of(context).admit_open(context, Open::UnknownPath, request.address) {
         return reply::problem(base_url, &problem);
     }
-    reply::problem(base_url, &unknown(path, known))
+    reply::problem(base_url, &unknown(prefix, path, known))
 }

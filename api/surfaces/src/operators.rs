@@ -70,7 +70,7 @@ fn answer(context: &Context, readiness: &Readiness, method: &Method, path: &str)
     let found = if path == METRICS { Some(rendered_metrics(readiness)) } else { probe(context, readiness, path) };
     match found {
         Some(response) => read_only(method, context.settings.site_url(), response),
-        None => reply::problem(context.settings.site_url(), &unknown(path, PROBES.into_iter().chain([METRICS]))),
+        None => reply::problem(context.settings.site_url(), &unknown("", path, PROBES.into_iter().chain([METRICS]))),
     }
 }
 

@@ -7,7 +7,7 @@ use http::header::IF_NONE_MATCH;
 use http::{HeaderMap, Method};
 use operation::problem::Problem;
 use schemas::error_code::ErrorCode;
-use schemas::names::hint;
+use schemas::names::nearest;
 use warp::reply::Response;
 
 use crate::reply;
@@ -52,9 +52,11 @@ pub(super) fn not_allowed(method: &Method, allow: &str) -> Problem {
     Problem::new(ErrorCode::MethodNotAllowed, format!("this URL does not support {method}; it supports {allow}")).header("allow", allow)
 }
 
-pub(super) fn unknown<'a>(path: &str, known: impl IntoIterator<Item = &'a str>) -> Problem {
-    let hint = hint(path, known.into_iter().filter(|path| path.len() > 1));
+/// The problem of an unknown path below a prefix, which is empty or that of a service. The known paths are below the same prefix.
+pub(super) fn unknown<'a>(prefix: &str, path: &str, known: impl IntoIterator<Item = &'a str>) -> Problem {
+    let nearest = nearest(path, known.into_iter().filter(|path| path.len() > 1));
+    let hint = nearest.map_or_else(String::new, |path| format!(", did you mean \"{prefix}{path}\"?"));
     // A path is a text of the caller, so only its beginning is repeated.
-    let shown: String = path.chars().take(PATH_CHARS_SHOWN).collect();
+    let shown: String = prefix.chars().chain(path.chars()).take(PATH_CHARS_SHOWN).collect();
     Problem::new(ErrorCode::NotFound, format!("there is nothing at \"{shown}\"{hint}"))
 }

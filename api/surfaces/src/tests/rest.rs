@@ -81,9 +81,9 @@ async fn refusals_of_operations_that_a_browser_opens() {
 async fn wrong_addresses() {
     let fixture = Fixture::new(|_| {});
     for (path, hint) in [
-        ("/fake/api/itms", "did you mean \"/api/items\"?"),
-        ("/fake/api/itms/", "did you mean \"/api/items\"?"),
-        ("/fake/openapi.jsn", "/openapi.json"),
+        ("/fake/api/itms", "there is nothing at \"/fake/api/itms\", did you mean \"/fake/api/items\"?"),
+        ("/fake/api/itms/", "did you mean \"/fake/api/items\"?"),
+        ("/fake/openapi.jsn", "\"/fake/openapi.json\""),
         ("/fakes", "did you mean \"/fake\"?"),
         ("/healtz", "did you mean \"/healthz\"?"),
     ] {
