@@ -5,8 +5,9 @@
 //! came for a while. A reader that is cut before its first change thus has an id to continue from. The event has data because not every client keeps the id
 //! of a block without data: browsers do, as the HTML standard says, but the parser of npm's `eventsource` drops it.
 //!
-//! A stream that the server ends says why: in an event `reset` with the problem and the cursor, or in an event `end` when nothing is wrong. A browser gives
-//! up on any status but 200, so a problem that a later attempt or another cursor overcomes is answered with 200 and `reset`, also at the beginning.
+//! A stream that the server ends says why: in an event `reset` with the problem and the cursor to continue from, or in an event `end` when nothing is
+//! wrong. A browser gives up on any status but 200, so a problem that a later attempt or another cursor overcomes is answered with 200 and `reset`, also
+//! at the beginning.
 //!
 //! A stream calls the feed's operation again and again from its last position, and waits for new items. Each page with items counts as one call, as it
 //! would for a reader that polls; waiting does not count. The stream ends when the quota is used up, after an hour, within five seconds after the
@@ -151,7 +152,12 @@ pub(crate) fn with_event_headers(response: Response) -> Response {
 
 /// Whether a later attempt or another cursor can overcome a problem. A browser must survive such a problem, so it is not answered with its status.
 fn is_overcome_later(problem: &Problem) -> bool {
-    problem.code.may_retry() || matches!(problem.code, ErrorCode::CursorInvalid | ErrorCode::FilterChanged)
+    problem.code.may_retry() || is_about_cursor(problem)
+}
+
+/// Whether the stream cannot continue from its cursor.
+fn is_about_cursor(problem: &Problem) -> bool {
+    matches!(problem.code, ErrorCode::CursorInvalid | ErrorCode::FilterChanged)
 }
 
 /// The response to a reader whose stream cannot begin: a stream of one event.
@@ -264,10 +270,12 @@ fn position(cursor: &str) -> Bytes {
     [b": keep-alive\n", event.as_ref()].concat().into()
 }
 
-/// The event that ends a stream with a problem. It has no id, so that the reader keeps the last one that it received.
+/// The event that ends a stream with a problem. It has no id, so that the reader keeps the last one that it received. A cursor that is refused is no
+/// cursor to continue from.
 fn reset(problem: &Problem, arguments: &Map<String, Value>, base_url: &str) -> Bytes {
     let mut data = problem.document(base_url);
-    data["cursor"] = arguments.get("cursor").cloned().unwrap_or(Value::Null);
+    let cursor = arguments.get("cursor").filter(|_| !is_about_cursor(problem));
+    data["cursor"] = cursor.cloned().unwrap_or(Value::Null);
     let retry_ms = if problem.retry_after_s > 0 { problem.retry_after_s.saturating_mul(1_000) } else { RESET_RETRY_MS };
     block("reset", "", &data, Some(retry_ms))
 }
