@@ -101,6 +101,8 @@ fn files_hold_the_listed_records() {
         let problem: Value = serde_json::from_slice(&refused.body).unwrap();
         assert_eq!((refused.status, problem["code"].as_str().unwrap()), (status, code), "{path}: {problem}");
         assert!(status != 400 || problem["parameter"] == "file", "{path}: {problem}");
+        let is_of_tomorrow = problem["detail"].as_str().unwrap().contains("is made after that day ends in UTC");
+        assert_eq!(is_of_tomorrow, path.contains(&tomorrow.to_string()), "{path}: {problem}");
     }
 
     for format in ["parquet", "csv", "ndjson"] {

@@ -8,9 +8,10 @@ use std::io;
 use std::sync::Arc;
 
 use feed::etag::{etag, matches_etag};
-use feed::position::{Position, position};
+use feed::position::{Position, parse_date, position};
 use feed::{Feeds, Source};
 use jiff::civil::Date;
+use jiff::tz::TimeZone;
 use operation::context::Part;
 use operation::problem::Problem;
 use operation::schema;
@@ -200,20 +201,26 @@ pub fn operation(table: RecordTable) -> Operation {
     operation.with_files(&[("application/vnd.apache.parquet", false), ("text/csv; charset=utf-8", true), ("application/x-ndjson", true)])
 }
 
+/// The problem of a day that has no file.
+fn day_problem(reason: &str) -> Problem {
+    Problem::new(ErrorCode::AsOfInvalid, format!("file: {reason}")).about("file")
+}
+
 async fn answer(call: Call, arguments: Arguments, table: Arc<RecordTable>) -> Result<Answer, Problem> {
     let (ctx, file) = (&call.context, arguments.file);
     let wrong = || Problem::parameter("file", "file: is not DATE.parquet, DATE.csv or DATE.ndjson");
     let (date, extension) = file.split_once('.').ok_or_else(wrong)?;
     let format = Format::from_name(extension).ok_or_else(wrong)?;
     let source = table.source;
-    let at = position(ctx, &source, Some(date))
-        .await
-        .map_err(|problem| Problem { detail: format!("file: {}", problem.detail), ..problem.about("file") })?;
+    let day = parse_date(date).ok_or_else(|| day_problem(&format!("{date:?} is not a date (YYYY-MM-DD)")))?;
+    if day >= ctx.clock.now().to_zoned(TimeZone::UTC).date() {
+        return Err(day_problem(&format!("the file of {day} is made after that day ends in UTC; ask for an earlier day")));
+    }
+    let at = position(ctx, &source, Some(date)).await?;
     let etag = etag(&*at.view, &[RENDERING, source.service, &at.seq.0.to_string(), &file]);
     let body = if matches_etag(call.if_none_match.as_deref(), &etag) {
         Body::NotModified
     } else {
-        let day = at.today();
         let Position { view, seq, .. } = at;
         let rows = || table.rows(Feeds::of(ctx).reader(&source, view), seq, day);
         let wanted = Wanted { account: &call.caller.account, etag: &etag, name: format!("{}-{file}", source.service), format };
