@@ -315,11 +315,24 @@ fn explain(error: &jsonschema::ValidationError<'_>, is_secret: bool, schema: &Va
         ValidationErrorKind::UniqueItems => "contains an item twice".to_owned(),
         ValidationErrorKind::Format { format } if format == "date" => format!("{value} is not a date (YYYY-MM-DD)"),
         ValidationErrorKind::Format { format } => format!("{value} is not in the format {format}"),
-        ValidationErrorKind::Pattern { pattern } => format!("{value} does not match {pattern}"),
+        ValidationErrorKind::Pattern { pattern } => format!("{value} {}", pattern_words(pattern, error.schema_path().as_str(), schema)),
         ValidationErrorKind::Type { kind: TypeKind::Single(kind) } => format!("{value} is not of type {kind}"),
         other => format!("does not match the schema ({})", other.keyword()),
     };
     Problem::parameter(echo(parameter), format!("{at}: {words}"))
+}
+
+/// What is wrong with a text that does not match a pattern. `path` is that of the pattern in the schema of all arguments.
+fn pattern_words(pattern: &str, path: &str, schema: &Value) -> String {
+    let described = || {
+        let (owner, _) = path.rsplit_once('/')?;
+        schema.pointer(owner)?.get("description")?.as_str()
+    };
+    match pattern {
+        "[0-9]" => "has no digit".to_owned(),
+        "[A-Za-z0-9]" => "has no letter and no digit".to_owned(),
+        _ => described().map_or_else(|| format!("does not match {pattern}"), |words| format!("does not have the described form: {words}")),
+    }
 }
 
 /// A JSON string without quotes, anything else as JSON.

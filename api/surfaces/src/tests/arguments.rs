@@ -172,6 +172,7 @@ fn fields_within_fields() {
         ("save_filter", json!({"name": "a", "filter": {"min_event_score": 1, "minEventScore": 2}}), "filter", "given twice"),
         ("save_filter", json!({"name": "a", "filter": {"form": true}}), "filter", "filter.form: true is not of type array"),
         ("save_filter", json!({"name": "a", "filter": {"minEventScore": 101}}), "filter", "filter.minEventScore: 101 is more than 100"),
+        ("whats_new_since", json!({"form": ["-"]}), "form", "form.0: \"-\" has no letter and no digit"),
         ("watch", json!({"webhook": s3cr3t}), "cik", "cik is missing"),
         ("watch", json!({"cik": "1", "webhook": [s3cr3t]}), "webhook", "webhook: the value is not of type string"),
         ("watch", json!({"cik": "1", "webhook": {"url": s3cr3t}}), "webhook", "not of type string"),
@@ -373,6 +374,7 @@ fn items_of_lists() {
         (json!({"wingspan": 1}), "unknown field \"wingspan\" in aircraft.0"),
         (json!({"wingspan": null}), "unknown field \"wingspan\" in aircraft.0"),
         (json!({"make": null}), "aircraft.0.make is missing"),
+        (json!({"tail": "N 1"}), "aircraft.0.tail: \"N 1\" does not have the described form: Tail number: letters, digits and dashes."),
     ] {
         let given = fleet(field);
         let read = [given.clone(), Value::from(given.to_string())].map(|given| of(json!({ "aircraft": given })));
