@@ -192,6 +192,25 @@ fn items_belong_to_one_account() {
     }
 }
 
+/// Proves that a page under a saved filter says which of its fields the request replaced, and only those.
+#[test]
+fn pages_say_what_replaced_the_saved_filter() {
+    let accounts = Accounts::open();
+    let [_, filings, _] = Case::all();
+    accounts.save(&filings);
+    let note = |more: &str| {
+        let (status, page) = accounts.ask(&accounts.pro, "GET", &format!("{}&start=earliest{more}", filings.feed_of_mine()), &Value::Null);
+        assert_eq!(status, 200, "{page}");
+        page["note"].as_str().unwrap_or_default().to_owned()
+    };
+    let words = "parameters of this request that replace those of the saved filter: form";
+    for (more, is_replaced) in [("", false), ("&form=8-k", false), ("&minEventScore=50&form=10-K", true)] {
+        let note = note(more);
+        assert_eq!(note.split("; ").any(|part| part == words), is_replaced, "{more}: {note}");
+        assert!(is_replaced || !note.contains("replace"), "{more}: {note}");
+    }
+}
+
 /// Proves that a tier limits the filters of an account, that replacing one needs no room, and that a deletion makes room.
 #[test]
 fn tiers_limit_filters() {

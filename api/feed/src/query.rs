@@ -56,6 +56,8 @@ pub struct Query<F> {
     pub request: FilteredPageRequest,
     /// The filter that changes must match.
     pub filter: F,
+    /// What each page says of the query itself.
+    pub notes: Vec<String>,
 }
 
 /// An item of a page: a change, or a record that a new filter adds or removes.
@@ -94,7 +96,7 @@ impl Feed {
             let needs = "filtered changes show whole records and need a key of tier";
             return Err(ctx.settings.tier_too_low(needs, redaction.whole_from, "`changes` shows all in redacted form"));
         }
-        let (mut notes, page_request) = (Vec::new(), &query.request.page);
+        let (mut notes, page_request) = (query.notes.clone(), &query.request.page);
         page_request.check(call)?;
         let limit = page_request.limit_of(call);
         let mut at = position::position(ctx, &self.source, page_request.as_of.as_deref()).await?;

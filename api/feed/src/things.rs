@@ -277,7 +277,7 @@ pub(crate) fn thing_by_chance(chance: &mut Chance) -> Thing {
 
 pub(crate) fn query(filter: Wants) -> Query<Wants> {
     let page = PageRequest { cursor: None, start: Some("earliest".to_owned()), limit: 200, wait: 0, as_of: None };
-    Query { request: FilteredPageRequest { page, before: false, rebase: false }, filter }
+    Query { request: FilteredPageRequest { page, before: false, rebase: false }, filter, notes: Vec::new() }
 }
 
 /// The query for the next page.

@@ -55,8 +55,8 @@ async fn answer<S: WatchableFeed>(call: Call, arguments: Arguments<S>, fields: A
     if request.page.cursor.is_none() {
         S::check(&call.context, &given).await?;
     }
-    let filter = merged::<S>(&call, filter.as_deref(), given).await?;
-    S::FEED.answer(&call, Query { request, filter }, S::Shown::from).await
+    let (filter, note) = merged::<S>(&call, filter.as_deref(), given).await?;
+    S::FEED.answer(&call, Query { request, filter, notes: note.into_iter().collect() }, S::Shown::from).await
 }
 
 /// Arguments that passed the schema and cannot be read all the same.

@@ -56,22 +56,33 @@ impl<F: Filter> Saved<F> {
     }
 }
 
-/// The filter of a feed request: the given fields, and the fields of the named saved filter that the request does not give.
+/// The filter of a feed request: the given fields, and the fields of the named saved filter that the request does not give. Next to it a note, if the
+/// request replaces fields of the saved filter.
 ///
 /// # Errors
 /// `not-found` if the account has no filter of that name, `tier-too-low` if the caller's tier has no saved filters.
-pub async fn merged<S: WatchableFeed>(call: &Call, name: Option<&str>, given: S::Filter) -> Result<S::Filter, Problem> {
-    let Some(name) = name else { return Ok(given) };
+pub async fn merged<S: WatchableFeed>(call: &Call, name: Option<&str>, given: S::Filter) -> Result<(S::Filter, Option<String>), Problem> {
+    let Some(name) = name else { return Ok((given, None)) };
     if call.caller.tier < SAVED_ITEMS_MIN_TIER {
         let remark = call.caller.tier_remark();
         let refusal = call.context.settings.tier_too_low("saved filters need a key of tier", SAVED_ITEMS_MIN_TIER, &remark);
         return Err(refusal.about("filter"));
     }
     let kept = SavedItems::filters(call, S::FEED.source.service).filter(name.trim()).await.map_err(|problem| problem.about("filter"))?;
-    let merged = given.with_defaults_from(&read(&kept)?)?;
+    let saved: S::Filter = read(&kept)?;
+    let merged = given.with_defaults_from(&saved)?;
     // One end of a range may be the request's, the other the saved filter's.
     check_ranges(&merged)?;
-    Ok(merged)
+    Ok((merged, replaced(&given, &saved)))
+}
+
+/// The note that names the fields of a saved filter for which the request gives other values.
+fn replaced<F: Filter>(given: &F, saved: &F) -> Option<String> {
+    let [given, saved] = [given, saved].map(|filter| serde_json::to_value(filter).unwrap_or_default());
+    let (given, saved) = (given.as_object()?, saved.as_object()?);
+    let names: Vec<&str> =
+        given.iter().filter(|(name, own)| saved.get(*name).is_some_and(|kept| kept != *own)).map(|(name, _)| name.as_str()).collect();
+    (!names.is_empty()).then(|| format!("parameters of this request that replace those of the saved filter: {}", names.join(", ")))
 }
 
 fn read<F: Filter>(kept: &SavedItem) -> Result<F, Problem> {
