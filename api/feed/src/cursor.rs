@@ -47,7 +47,7 @@ fn signed(secrets: &Secrets, service: &str, seq: Seq, filter: &[u8]) -> String {
 /// `cursor-invalid` with the reason; `filter-changed` if the cursor belongs to another filter.
 pub fn decode(secrets: &Secrets, service: &str, filter: &str, cursor: &str) -> Result<Seq, Problem> {
     let (seq, made_under) = read(secrets, service, cursor)?;
-    if made_under == filter { Ok(seq) } else { Err(filter_changed()) }
+    if made_under == filter { Ok(seq) } else { Err(filter_changed(false)) }
 }
 
 /// Decodes a cursor. Returns its seq and its filter.
@@ -145,10 +145,13 @@ pub fn read_place<P: DeserializeOwned>(secrets: &Secrets, service: &str, search:
     Ok((seq, place.ok_or_else(other)?))
 }
 
-/// The problem of a cursor that belongs to another filter.
-pub fn filter_changed() -> Problem {
-    let detail =
-        "the cursor belongs to another filter; use that filter, add `rebase=true` where it is supported, or start again without a cursor";
+/// The problem of a cursor that belongs to another filter. `has_rebase`: the request has `rebase=true`, which does not help here.
+pub fn filter_changed(has_rebase: bool) -> Problem {
+    let detail = if has_rebase {
+        "the cursor belongs to another filter, and `rebase` cannot be used with it; use that filter, or start again without a cursor"
+    } else {
+        "the cursor belongs to another filter; use that filter, add `rebase=true` where it is supported, or start again without a cursor"
+    };
     Problem { parameter: "cursor".to_owned(), ..Problem::new(ErrorCode::FilterChanged, detail) }
 }
 

@@ -171,8 +171,9 @@ async fn rebase_returns_the_difference() {
                 let third = Wants { kind: Some("third".to_owned()), ..Wants::default() };
                 let mut other = Query { filter: third, ..question.clone() };
                 other.request.rebase = true;
-                let refused = answer(&keyed(&ctx), &feed, other).await;
-                assert_eq!(refused.unwrap_err().code, ErrorCode::FilterChanged);
+                let refused = answer(&keyed(&ctx), &feed, other).await.unwrap_err();
+                let advises_what_is_given = refused.detail.contains("rebase=true");
+                assert_eq!((refused.code, advises_what_is_given), (ErrorCode::FilterChanged, false), "{}", refused.detail);
             }
             let standing = things.standing(at);
             let differ = standing.into_values().filter_map(|thing| match (old.takes(thing), new.takes(thing)) {

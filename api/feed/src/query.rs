@@ -117,7 +117,7 @@ impl Feed {
         let after = match (given, end) {
             (given, Some(end)) => {
                 if given.is_some_and(|(_, made_under)| made_under != filter) {
-                    return Err(cursor::filter_changed());
+                    return Err(cursor::filter_changed(query.request.rebase));
                 }
                 let (found, cut) = self.newest_page(ctx, &at, &query, (end, free_after), limit).await?;
                 if !call.form.has_events() {
@@ -466,11 +466,11 @@ impl<F: Filter> Rebase<F> {
             (Some(filter), None, ..) if filter == given => return Ok(None),
             (Some(filter), None, ..) => (filter, Seq(0)),
             (Some(""), Some(at), Some(old), Some(new)) if new == given => (old, at.parse().map_err(|_| unknown())?),
-            _ => return Err(cursor::filter_changed()),
+            _ => return Err(cursor::filter_changed(is_wanted)),
         };
         // A rebase that was started continues without the parameter.
         if !is_wanted && !made_under.starts_with(REBASE) {
-            return Err(cursor::filter_changed());
+            return Err(cursor::filter_changed(false));
         }
         Ok(Some(Self { old: F::from_canonical(old).ok_or_else(unknown)?, at }))
     }
