@@ -299,7 +299,7 @@ fn with_words(answer: Bytes) -> Bytes {
     }
     let Ok(mut message) = serde_json::from_slice::<Value>(&answer) else { return answer };
     let Some(error) = message.get_mut("error") else { return answer };
-    if error["code"].to_string() != METHOD_NOT_FOUND {
+    if error["code"].as_i64() != METHOD_NOT_FOUND.parse().ok() {
         return answer;
     }
     let words = format!("Method not found: {}", echo(error["message"].as_str().unwrap_or_default()));
