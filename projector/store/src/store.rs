@@ -239,10 +239,6 @@ pub trait ViewStore: Send + Sync + 'static {
     async fn begin_rebuild(&self, def: &'static ViewDef) -> Result<Arc<dyn View>, Error>;
     /// Makes a rebuilt generation the live one, durably. From now on `live` returns it; older ones are dropped once unused.
     async fn swap(&self, rebuilt: &Arc<dyn View>) -> Result<(), Error>;
-    /// Drops a generation of [`Self::begin_rebuild`] that is not made the live one. A store that does not drops it with the next rebuild.
-    async fn discard(&self, _rebuilt: &Arc<dyn View>) -> Result<(), Error> {
-        Ok(())
-    }
     /// Waits until [`Self::live`] returns these views. Cancel-safe.
     async fn served(&self, views: &[&str]) {
         while self.unserved().iter().any(|view| views.contains(view)) {

@@ -144,7 +144,7 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Delivery, Problem> {
 mod tests {
     use super::*;
 
-    /// Proves that a message that is sent for the first time is told from one that waits for its retry.
+    /// Proves that a message that is sent for the first time differs from one that waits for its retry.
     #[test]
     fn states() {
         let shown = |state: State, attempts: i64| DeliveryStatus::from(&Delivery { state, attempts, ..Delivery::default() }).state;
