@@ -19,7 +19,7 @@ const EMPTY_TEXT: &str = "\"\"";
 /// What readers see of such an id if it is hidden, as JSON.
 const HIDDEN_TEXT: &str = "\"hidden\"";
 /// The version of what is hidden for the same keys. Increase it when they hide more: it is a part of ETags, so that caches ask again.
-const FORM: &[u8] = b"2";
+const FORM: &[u8] = b"3";
 
 /// All suppressed keys.
 #[derive(Clone, Debug, Default)]
@@ -87,22 +87,29 @@ impl SuppressedKeys {
         for hides in view.hides {
             let Some(keys) = self.by_kind.get(hides.kind.name) else { continue };
             let is_suppressed = |text: &str| {
+                // A record that names no other one names none that is suppressed.
+                if text.is_empty() {
+                    return false;
+                }
                 let text = if hides.kind.name == RECORD.name { Cow::from(format!("{}/{text}", view.name)) } else { Cow::from(text) };
                 let compared = (hides.kind.compared)(&text);
                 keys.contains(&compared) || (hides.kind.within)(&compared).iter().any(|key| keys.contains(key))
             };
             let (field, inner) = hides.field.split_once('.').map_or((hides.field, None), |(list, inner)| (list, Some(inner)));
             let Some((field, value)) = members.iter().find(|(name, _)| name == field) else { continue };
-            if let Some(inner) = inner {
+            // Fields of the record itself are hidden as for a list of texts.
+            let is_of_elements = hides.hidden.iter().all(|name| name.contains('.'));
+            if let Some(inner) = inner.filter(|_| is_of_elements) {
                 if let Some(rest) = without_elements(hides, (field, inner), value, is_suppressed)? {
                     keep_least(&mut replaced, field.as_ref(), rest);
                     replaced.insert("suppressed", "true".to_owned());
                 }
                 continue;
             }
-            let texts: Vec<Cow<'_, str>> = match value.get().as_bytes().first() {
-                Some(b'"') => vec![serde_json::from_str(value.get())?],
-                Some(b'[') => serde_json::from_str(value.get())?,
+            let texts: Vec<Cow<'_, str>> = match (value.get().as_bytes().first(), inner) {
+                (Some(b'"'), None) => vec![serde_json::from_str(value.get())?],
+                (Some(b'['), None) => serde_json::from_str(value.get())?,
+                (Some(b'['), Some(inner)) => texts_of_elements(value, inner)?,
                 _ => continue,
             };
             if !texts.iter().any(|text| is_suppressed(text)) {
@@ -149,8 +156,7 @@ fn without_elements(
     let (mut shown, mut has_hidden) = (Vec::with_capacity(elements.len()), false);
     for element in elements {
         let Members(members) = serde_json::from_str(element.get())?;
-        let text =
-            members.iter().find(|(name, _)| name == inner).and_then(|(_, text)| serde_json::from_str::<Cow<'_, str>>(text.get()).ok());
+        let text = text_of(&members, inner);
         if !text.is_some_and(|text| is_suppressed(&text)) {
             shown.push(element.get().to_owned());
             continue;
@@ -160,6 +166,23 @@ fn without_elements(
         shown.push(object(rest)?);
     }
     Ok(has_hidden.then(|| format!("[{}]", shown.join(","))))
+}
+
+/// The texts of a member of the objects of a list.
+fn texts_of_elements(list: &RawValue, inner: &str) -> serde_json::Result<Vec<Cow<'static, str>>> {
+    let elements: Vec<&RawValue> = serde_json::from_str(list.get())?;
+    let mut texts = Vec::with_capacity(elements.len());
+    for element in elements {
+        let Members(members) = serde_json::from_str(element.get())?;
+        texts.extend(text_of(&members, inner).map(Cow::Owned));
+    }
+    Ok(texts)
+}
+
+/// The text of a member of an object; `None` if it has none.
+fn text_of(members: &[(Cow<'_, str>, &RawValue)], name: &str) -> Option<String> {
+    let (_, text) = members.iter().find(|(own, _)| own == name)?;
+    serde_json::from_str(text.get()).ok()
 }
 
 /// Replaces a field, unless another rule hides more of the same field.
@@ -245,6 +268,8 @@ mod tests {
             Hides { kind: &PERSON, field: "drivers.name", hidden: &["drivers.name", "drivers.licence", "drivers.trips"] },
             Hides { kind: &SHOP, field: "seller", hidden: &["id", "seller", "mergedInto"] },
             Hides { kind: &RECORD, field: "id", hidden: &["host", "guests"] },
+            Hides { kind: &RECORD, field: "stops.id", hidden: &["phone", "stops"] },
+            Hides { kind: &RECORD, field: "mergedInto", hidden: &["phone", "mergedInto"] },
         ],
     };
 
@@ -310,6 +335,26 @@ mod tests {
             "it still says whether it was merged"
         );
         assert_eq!([&of("shop.example")["id"], &of("other.example/7")["id"], &of("shop.example.org/7")["id"]], ["", "", ""]);
+    }
+
+    /// Proves that a record which names a suppressed one, in a list of objects or as the one that it became a part of, loses its own fields, and that one which
+    /// names another, or none, loses nothing.
+    #[test]
+    fn records_that_name_a_suppressed_one_are_hidden() {
+        let hide = |key: &str, mut record: Value| {
+            record["phone"] = json!("1");
+            let row = json!({ "record": record }).to_string();
+            let hidden = self::keys(&[(&RECORD, key)]).hide(&VIEW, row.as_bytes()).unwrap();
+            hidden.map(|bytes| serde_json::from_slice::<Value>(&bytes).unwrap()["record"].take())
+        };
+        let stops = json!({ "stops": [{ "at": 5 }, { "id": "v/2" }], "mergedInto": "" });
+        let shown = hide("visits/v/2", stops.clone()).unwrap();
+        assert_eq!(shown, json!({ "stops": [], "mergedInto": "", "phone": "", "suppressed": true }));
+        let shown = hide("visits/v/2", json!({ "mergedInto": "v/2" })).unwrap();
+        assert_eq!(shown, json!({ "mergedInto": "hidden", "phone": "", "suppressed": true }));
+        for other in ["visits/v/3", "others/v/2", "visits/"] {
+            assert_eq!(hide(other, stops.clone()), None, "{other}");
+        }
     }
 
     /// Proves that a record from which nothing is hidden keeps its bytes, and that one from which something is hidden keeps the order of its members.

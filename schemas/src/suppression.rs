@@ -127,7 +127,7 @@ pub struct Hides {
     /// each object of a list.
     pub field: &'static str,
     /// The fields that are hidden: texts become `""`, lists and objects empty, anything else null. If this is the list `field` itself, it
-    /// loses the suppressed elements only; if `field` is `LIST.MEMBER`, the hidden ones are `LIST.MEMBER`, too, of the suppressed objects only. The
+    /// loses the suppressed elements only; if `field` is `LIST.MEMBER` and all of these are, too, they are hidden of the suppressed objects only. The
     /// field `id` loses the suppressed text that it begins with, and a `mergedInto` with an id becomes `hidden`. The record must be readable without the
     /// values of these fields.
     pub hidden: &'static [&'static str],

@@ -352,6 +352,9 @@ const HIDES: &[Hides] = &[
     Hides { kind: &PERSON, field: "business", hidden: HIDDEN },
     Hides { kind: &PERSON, field: "dba", hidden: HIDDEN },
     Hides { kind: &RECORD, field: "id", hidden: HIDDEN },
+    // Leads that are about the same business have its numbers.
+    Hides { kind: &RECORD, field: "joined.id", hidden: HIDDEN },
+    Hides { kind: &RECORD, field: "mergedInto", hidden: HIDDEN },
 ];
 
 schemas::record_tables!("coverage", places, hides: HIDES);
@@ -487,10 +490,16 @@ mod tests {
     }
 
     /// Proves that nothing that readers see of a hidden lead has the number of its business, in whichever way it is hidden, and that it still says that it
-    /// became a part of another one.
+    /// became a part of another one. A lead is hidden by its own id, by that of a part of it, and by that of the lead that it became a part of.
     #[test]
     fn hidden_leads_have_no_number() {
-        for (kind, key) in [(&COMPANY, "Blue Mesa Freight LLC"), (&PERSON, "Mesa X"), (&RECORD, &*format!("coverage/{}", lead().id))] {
+        for (kind, key) in [
+            (&COMPANY, "Blue Mesa Freight LLC"),
+            (&PERSON, "Mesa X"),
+            (&RECORD, &*format!("coverage/{}", lead().id)),
+            (&RECORD, &*format!("coverage/{}", lead().joined[0].id)),
+            (&RECORD, &*format!("coverage/{}", lead().merged_into)),
+        ] {
             let keys = SuppressedKeys::new([(kind, kind.normalize(key).unwrap())]);
             let row = serde_json::json!({ "record": lead() }).to_string();
             let hidden = String::from_utf8(keys.hide(TABLES.view, row.as_bytes()).unwrap().unwrap()).unwrap();
