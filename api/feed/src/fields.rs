@@ -176,6 +176,13 @@ impl<F, R> Field<F, R> {
         Self { named: Some(Named::name(self.name, dimension)), ..self }
     }
 
+    /// As [`Self::with_names`], for a dimension that has the values of several fields of records.
+    #[must_use]
+    pub const fn with_names_of(self, dimension: &'static str, fields: &'static [&'static str]) -> Self {
+        let named = Named { fields, ..Named::name(self.name, dimension) };
+        Self { named: Some(named), ..self }
+    }
+
     /// Says that values are codes that are recorded in a dimension: see [`Named`].
     #[must_use]
     pub const fn with_codes(self, dimension: &'static str) -> Self {

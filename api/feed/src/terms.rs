@@ -22,6 +22,8 @@ pub struct Named {
     pub field: &'static str,
     /// The dimension of terms whose values are proposed.
     pub dimension: &'static str,
+    /// The fields of records whose values the dimension has; empty if it is the field of the same name.
+    pub fields: &'static [&'static str],
     /// Whether values are codes, which are written in capitals.
     pub is_code: bool,
 }
@@ -30,13 +32,19 @@ impl Named {
     /// A field with names, or parts of names.
     #[must_use]
     pub const fn name(field: &'static str, dimension: &'static str) -> Self {
-        Self { field, dimension, is_code: false }
+        Self { field, dimension, fields: &[], is_code: false }
+    }
+
+    /// Whether the dimension has values of a field of records.
+    #[must_use]
+    pub fn has_values_of(&self, field: &str) -> bool {
+        field == self.dimension || self.fields.contains(&field)
     }
 
     /// A field with codes.
     #[must_use]
     pub const fn code(field: &'static str, dimension: &'static str) -> Self {
-        Self { field, dimension, is_code: true }
+        Self { field, dimension, fields: &[], is_code: true }
     }
 }
 

@@ -123,7 +123,9 @@ async fn is_known<F: Filter>(recorded: &Recorded<'_>, named: &Named, mut alone: 
 async fn nearest<R: Record>(recorded: &Recorded<'_>, named: &Named, value: &str) -> Result<String, Problem> {
     let Recorded { ctx, source, tables, at } = *recorded;
     // An id can hold the name of what is hidden.
-    let is_hidden = |hides: &Hides| named.dimension == "id" || hides.field == named.dimension || hides.hidden.contains(&named.dimension);
+    let is_hidden = |hides: &Hides| {
+        named.dimension == "id" || named.has_values_of(hides.field) || hides.hidden.iter().any(|field| named.has_values_of(field))
+    };
     if at.view.rendition() != 0 && at.view.def().hides.iter().any(is_hidden) {
         return Ok(String::new());
     }

@@ -2,11 +2,17 @@
 
 use std::collections::BTreeSet;
 
-use feed::testing::{START_MS, World, call};
+use bytes::Bytes;
+use feed::testing::{HOUR_MS, START_MS, World, call};
 use operation::Method;
-use schemas::views::accounts::Tier;
+use research::record::{Funding, TABLES as RESEARCH};
+use schemas::key;
+use schemas::suppression::{PERSON, SuppressionRow};
+use schemas::tables::Write;
+use schemas::views::accounts::{SUPPRESSIONS, Tier, VIEW as ACCOUNTS};
 use serde_json::{Value, json};
 
+use crate::numbers_tests::filled;
 use crate::registered;
 
 /// For each field, a value that nothing has.
@@ -59,6 +65,39 @@ async fn every_operation_names_unknown_values() {
         }
     }
     assert_eq!(fields.len(), UNKNOWN.len(), "{fields:?}");
+}
+
+/// Proves that a note proposes no name that is hidden on request, whichever field of a filter finds it.
+#[tokio::test]
+async fn no_note_proposes_a_hidden_name() {
+    let name = || "Ann Oakes".to_owned();
+    let of = |id: &str, kind: &str| Funding { id: id.into(), kind: kind.into(), ..Funding::default() };
+    let trial = Funding { sponsor: name(), ..of("trial/NCT00000001", "trial") };
+    let grant = Funding { pi: name(), investigators: vec![name()], ..of("grant/11223344", "grant") };
+    let world = filled(&RESEARCH, &[trial, grant]).await;
+    let ctx = world.context(START_MS + 24 * HOUR_MS);
+    let research = registered().iter().find(|registration| registration.service.name == "research").unwrap();
+    let operation = research.service.operations.iter().find(|operation| operation.name == "whats_changed_since").unwrap();
+    let note = async |field: &str| {
+        let (mut paid, mut arguments) = (call(&ctx), json!({}));
+        (paid.caller.tier, paid.caller.key_id) = (Tier::FleetPlus, "key_test".to_owned());
+        arguments[field] = json!("Ann Oaks");
+        let answer = (operation.run)(paid, arguments).await.unwrap();
+        answer.body.into_value().unwrap()["note"].as_str().unwrap_or_default().to_owned()
+    };
+    for field in ["institution", "sponsor", "pi"] {
+        assert!(note(field).await.contains("the nearest known are \"ann oakes\""), "{field}");
+    }
+    let accounts = ctx.store.live(&ACCOUNTS).await.unwrap();
+    let mut checkpoint = accounts.checkpoint().await.unwrap();
+    checkpoint.seq = checkpoint.seq.next();
+    let row = Bytes::from(serde_json::to_vec(&SuppressionRow::default()).unwrap());
+    let hidden = Write::put(&SUPPRESSIONS, key![PERSON.name, PERSON.normalize(&name()).unwrap()], row);
+    accounts.commit(vec![hidden], &checkpoint).await.unwrap();
+    for field in ["institution", "sponsor", "pi"] {
+        let said = note(field).await;
+        assert!(said.contains("Ann Oaks") && !said.contains("oakes"), "{field}: {said}");
+    }
 }
 
 /// Proves that a filter whose fields exclude each other says so, and that others do not.

@@ -106,7 +106,7 @@ impl filter::Filter for Filter {
                 [&record.org, &record.sponsor].into_iter().chain(&record.institutions).any(|name| contains(name, part))
             })
             .found_by_part(3, "institution")
-            .with_names("institution"),
+            .with_names_of("institution", &["org", "sponsor", "institutions"]),
         Field::<Self, Funding>::new("sponsorClass")
             .selecting_by(|filter, record| filter.sponsor_class.is_none_or(|class| record.sponsor_class == class.as_str())),
         text_field!(sponsor).part_of(|record| &record.sponsor).found_by_part(2, "sponsor").with_names("sponsor"),
