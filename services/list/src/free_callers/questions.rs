@@ -11,6 +11,9 @@ const VALUES_MAX: usize = 24;
 /// Parameters that hold a place that an earlier answer gave.
 const PLACES: [&str; 2] = ["cursor", "after"];
 
+/// Where a feed can start: at its ends, and before the free windows.
+const STARTS: [&str; 4] = ["earliest", "newest", "latest", "2026-08-20"];
+
 /// Values of `asOf`: within the free windows, at their ends and long before.
 pub(super) fn moments() -> [&'static str; 7] {
     ["2026-11-19", "2026-11-20T11:30:00Z", "2026-11-17T00:00:00Z", "2026-11-13", "2026-11-11T13:00:00Z", "2026-10-31", "2026-08-20"]
@@ -38,7 +41,8 @@ pub(super) fn questions<R: Record>(operation: &Operation, histories: &Histories<
     let mut all = bases;
     for (name, schema) in &properties {
         if !PLACES.contains(&name.as_str()) && !["wait", "asOf", "id"].contains(&name.as_str()) {
-            all.extend(values(schema, &texts, &numbers).into_iter().map(|value| [0, 1].map(|side| with(name, value.clone(), &base[side]))));
+            let chosen = if name == "start" { STARTS.map(|start| json!(start)).to_vec() } else { values(schema, &texts, &numbers) };
+            all.extend(chosen.into_iter().map(|value| [0, 1].map(|side| with(name, value.clone(), &base[side]))));
         }
     }
     if properties.contains_key("asOf") {
