@@ -119,7 +119,9 @@ impl SuppressedKeys {
                 let Some((_, value)) = members.iter().find(|(name, _)| name == field) else { continue };
                 let rest = match value.get().as_bytes().first() {
                     Some(b'[') if *field == hides.field => {
-                        serde_json::to_string(&texts.iter().filter(|text| !is_suppressed(text)).collect::<Vec<_>>())?
+                        // Keys of another kind may have hidden elements already.
+                        let left: Vec<String> = serde_json::from_str(replaced.get(*field).map_or(value.get(), String::as_str))?;
+                        serde_json::to_string(&left.iter().filter(|text| !is_suppressed(text)).collect::<Vec<_>>())?
                     }
                     // Whether the record became a part of another one is no secret.
                     Some(b'"') if *field == MERGED_INTO && value.get() != EMPTY_TEXT => HIDDEN_TEXT.to_owned(),
@@ -266,6 +268,7 @@ mod tests {
             Hides { kind: &PERSON, field: "host", hidden: &["host", "phone", "seats", "place"] },
             Hides { kind: &PERSON, field: "guests", hidden: &["guests"] },
             Hides { kind: &PERSON, field: "drivers.name", hidden: &["drivers.name", "drivers.licence", "drivers.trips"] },
+            Hides { kind: &SHOP, field: "guests", hidden: &["guests"] },
             Hides { kind: &SHOP, field: "seller", hidden: &["id", "seller", "mergedInto"] },
             Hides { kind: &RECORD, field: "id", hidden: &["host", "guests"] },
             Hides { kind: &RECORD, field: "stops.id", hidden: &["phone", "stops"] },
@@ -304,6 +307,8 @@ mod tests {
         assert_eq!((&record["host"], &record["guests"], &record["phone"]), (&json!(""), &json!([]), &json!("1")));
         let both = hidden(&keys(&[(&RECORD, "visits/v/1"), (&PERSON, "B. Ode")])).unwrap();
         assert_eq!(both["guests"], json!([]));
+        let of_two_kinds = hidden(&keys(&[(&PERSON, "B. Ode"), (&SHOP, "ana muller")])).unwrap();
+        assert_eq!(of_two_kinds["guests"], json!([]));
         for other in [keys(&[(&RECORD, "others/v/1"), (&PERSON, "Ana"), (&PERSON, "Ana B Muller")]), SuppressedKeys::default()] {
             assert_eq!(hidden(&other), None);
         }

@@ -281,6 +281,9 @@ const OF_HIT: &[&str] = &["name", "nameKeys", "otherNames", "uei", "cage", "comm
 const HIDES: &[Hides] = &[
     Hides { kind: &COMPANY, field: "name", hidden: NAMES },
     Hides { kind: &PERSON, field: "name", hidden: NAMES },
+    // The record of another party can name it, too.
+    Hides { kind: &COMPANY, field: "otherNames", hidden: &["otherNames"] },
+    Hides { kind: &PERSON, field: "otherNames", hidden: &["otherNames"] },
     Hides { kind: &RECORD, field: "id", hidden: OF_RECORD },
     // A hit of a hidden exclusion says what the exclusion says.
     Hides { kind: &RECORD, field: "exclusions", hidden: OF_HIT },
@@ -313,6 +316,22 @@ mod tests {
         assert_eq!((hidden.name.as_str(), hidden.uei.as_str(), hidden.suppressed), ("", "", true));
         assert_eq!(hidden.exclusions, ["sam:2"]);
         assert_eq!(hide(&["sam:2"]), None);
+    }
+
+    /// Proves that a suppressed party is hidden among the other names of another one, whose own name remains.
+    #[test]
+    fn other_names_are_hidden() {
+        let keys = SuppressedKeys::new([
+            (&PERSON, PERSON.normalize("Farrow, Anselm").unwrap()),
+            (&COMPANY, COMPANY.normalize("Acme Too L.L.C.").unwrap()),
+        ]);
+        let other_names = ["ANSELM FARROW", "ACME THREE", "ACME TOO LLC"].map(str::to_owned).into();
+        let record = Exclusion { id: "sam:1".into(), name: "ACME".into(), other_names, ..Exclusion::default() };
+        let row = serde_json::json!({ "record": record }).to_string();
+        let hidden = keys.hide(TABLES.view, row.as_bytes()).unwrap().unwrap();
+        let mut row: serde_json::Value = serde_json::from_slice(&hidden).unwrap();
+        let shown: Exclusion = serde_json::from_value(row["record"].take()).unwrap();
+        assert_eq!((shown.name.as_str(), shown.other_names, shown.suppressed), ("ACME", vec!["ACME THREE".to_owned()], true));
     }
 
     fn contract() -> Contract {
