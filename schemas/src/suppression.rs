@@ -10,6 +10,7 @@ use unicode_normalization::char::is_combining_mark;
 
 use texts::company_forms::{self, compared_words};
 use texts::plain_words::plain_words;
+use texts::quotes::is_quote;
 
 /// The most keys that can be suppressed at the same time. They are held in memory.
 pub const SUPPRESSIONS_MAX: usize = 50_000;
@@ -97,9 +98,9 @@ fn person(name: &str) -> String {
 /// The words of a phrase in lower case, with one blank between them, as the phrases service counts them: without quotation marks, and with other signs
 /// only inside of a word (`node.js`, `at&t`) or at its end (`c++`).
 fn phrase(text: &str) -> String {
-    let is_quote = |c: char| matches!(c, '\'' | '"' | '`' | '´' | '‘'..='‟' | '«' | '»' | '‹' | '›' | '′' | '″' | 'ʼ');
     let is_part = |c: char| c.is_alphanumeric() || is_combining_mark(c) || matches!(c, '.' | '&' | '+' | '#');
-    let lower: String = text.nfkc().flat_map(char::to_lowercase).filter(|c| !is_quote(*c)).collect();
+    let unquoted = text.chars().filter(|c| !is_quote(*c));
+    let lower: String = unquoted.nfkc().flat_map(char::to_lowercase).filter(|c| !is_quote(*c)).collect();
     let words = lower.split(|c: char| !is_part(c)).map(|word| word.trim_end_matches(['.', '&']).trim_start_matches(['.', '&', '+', '#']));
     words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
 }
@@ -171,6 +172,7 @@ mod tests {
         for (given, normal) in [
             (" Jane-Q  Doe ", "jane q doe"),
             ("Jane O'Brien", "jane obrien"),
+            ("Jane O´Brien", "jane obrien"),
             ("J. Doe", "j doe"),
             ("\u{201c}Framework\u{201d}", "framework"),
             ("Hardware.", "hardware"),

@@ -19,5 +19,6 @@ pub mod owner_names;
 pub mod person_names;
 pub mod phrases;
 pub mod plain_words;
+pub mod quotes;
 pub mod tickers;
 pub mod values;

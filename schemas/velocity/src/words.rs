@@ -50,9 +50,10 @@ pub fn is_blocked(phrase: &str) -> bool {
     true
 }
 
-/// Whether a word is a number, such as a year.
+/// Whether a word is a number, such as a year or `3.5`. One with more points is a name: an address (`1.1.1.1`) or a version.
 fn is_number(word: &str) -> bool {
-    word.starts_with(|c: char| c.is_ascii_digit()) && word.chars().all(|c| c.is_ascii_digit() || c == '.')
+    let (whole, decimals) = word.split_once('.').unwrap_or((word, "0"));
+    [whole, decimals].iter().all(|digits| !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 #[cfg(test)]
@@ -77,7 +78,7 @@ mod tests {
         {
             assert!(is_blocked(phrase), "{phrase}");
         }
-        for phrase in ["agent", "show hn agent", "gpt 4", "the who band", "launch", "3d"] {
+        for phrase in ["agent", "show hn agent", "gpt 4", "the who band", "launch", "3d", "1.1.1.1", "17.4.1"] {
             assert!(!is_blocked(phrase), "{phrase}");
         }
         assert!(is_stop_word("the") && !is_stop_word("agent") && !is_stop_word("may"));
