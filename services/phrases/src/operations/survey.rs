@@ -194,6 +194,7 @@ mod tests {
     use super::*;
     use crate::operations::addresses::ids_of;
     use crate::operations::rising;
+    use crate::operations::velocity::Arguments as VelocityArguments;
     use crate::record::TABLES;
     use crate::rules::PhrasesRules;
 
@@ -271,8 +272,8 @@ mod tests {
         world.store.live(&ACCOUNTS).await.unwrap().commit(hidden.collect(), &checkpoint(1)).await.unwrap();
     }
 
-    /// Proves that answers say how many phrases are hidden, the same whatever they are asked for: a phrase that rises in one window, or by one multiple, counts as
-    /// one that rises in none.
+    /// Proves that answers say how many phrases are hidden, the same whatever they are asked for: a phrase that rises in one window, or by one multiple, counts
+    /// as one that rises in none.
     #[tokio::test]
     async fn the_number_of_hidden_phrases_does_not_tell_when_they_rise() {
         let world = World::new().await;
@@ -293,6 +294,28 @@ mod tests {
                 count == 0 && note.contains("phrases, rising or not, that are hidden on request and left out: 2"),
                 "{arguments}: {count} {note}"
             );
+        }
+    }
+
+    /// Proves that the window ends with the last hour that was read completely, however long ago that was: while no stories come, counts and labels remain, and
+    /// a note says until when stories have been read.
+    #[tokio::test]
+    async fn outages_change_no_label() {
+        let world = World::new().await;
+        with_stories(&world).await;
+        let velocity = async |hours_later: i64| {
+            let ctx = world.context((NEWEST + 1 + hours_later) * HOUR_MS);
+            value(&ctx, &operation::<VelocityArguments>(), json!({ "phrase": "agent mesh" })).await
+        };
+        let now = velocity(0).await;
+        assert_eq!((&now["label"], &now["count"]), (&json!("RISING"), &json!(5)), "{now}");
+        for (hours_later, has_note) in [(0, false), (3, false), (4, true), (24 * 20, true)] {
+            let answer = velocity(hours_later).await;
+            for field in ["label", "count", "baseline", "multiple", "window", "updated"] {
+                assert_eq!(answer[field], now[field], "{field} after {hours_later} hours");
+            }
+            let note = answer["note"].as_str().unwrap_or_default();
+            assert_eq!(note.contains("stories have been read completely until"), has_note, "{hours_later}: {note}");
         }
     }
 
