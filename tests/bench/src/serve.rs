@@ -39,6 +39,8 @@ const STORIES: u64 = 40;
 const RECALLS: u64 = 20;
 const DIRECTIVES: u64 = 10;
 const ITEMS: u64 = 10;
+/// The least share of the wanted records: with fewer the other figures say nothing of so many.
+const RECORDS_SHARE_MIN: f64 = 0.9;
 const READY_S_MAX: f64 = 5.0;
 /// 400 MB.
 const MEMORY_MIB_MAX: f64 = 400e6 / (1024.0 * 1024.0);
@@ -91,6 +93,8 @@ pub(crate) fn run(settings: &Settings) -> Result<(), Failure> {
         let loaded = run_child(settings, "serve-load-child", &[])?;
         figure("facts loaded", number(&loaded, "facts"));
         figure("... and decided, s", format!("{:.0}", number(&loaded, "seconds")));
+        let parked = number(&loaded, "parked");
+        ratio("facts that could not be decided", parked, parked < 1.0, "0");
         std::fs::write(marker(settings), loaded.to_string())?;
     }
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
@@ -103,7 +107,8 @@ pub(crate) fn run(settings: &Settings) -> Result<(), Failure> {
         let server = Served::start(settings).await?;
         ratio("ready, s", server.ready_s, server.ready_s <= READY_S_MAX, "<= 5");
         figure("memory when ready, MiB", format!("{:.0}", memory_now_mib(server.child.id())?));
-        figure("current records", server.records().await?);
+        let share = server.records().await? / settings.records as f64;
+        ratio("current records / --records", share, share >= RECORDS_SHARE_MIN, ">= 0.9");
         figure("settled after another, s", format!("{:.0}", server.settle().await?));
         pages(&server).await?;
         let peak = memory_mib(server.child.id())?;
@@ -341,8 +346,13 @@ async fn load(settings: &Settings) -> Result<Value, Failure> {
     while quiet_rounds < 2 {
         quiet_rounds = if decide_all(&engine).await? == 0 { quiet_rounds + 1 } else { 0 };
     }
+    let seconds = started.elapsed().as_secs_f64();
+    let mut parked = 0;
+    for service in engine.projector.services() {
+        parked += service.parked().await?;
+    }
     engine.close().await?;
-    Ok(json!({ "facts": count, "seconds": started.elapsed().as_secs_f64() }))
+    Ok(json!({ "facts": count, "parked": parked, "seconds": seconds }))
 }
 
 /// Lets each service decide what there is. Returns how many facts and changes were new to them.
