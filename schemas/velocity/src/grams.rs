@@ -98,6 +98,10 @@ pub fn phrase(text: &str) -> Result<String, NoPhrase> {
 /// Whether a title contains a phrase as a run of whole words. Both are in their normal form.
 #[must_use]
 pub fn contains(title: &str, phrase: &str) -> bool {
+    // Most titles do not even have its letters, which is found out faster.
+    if !title.contains(phrase) {
+        return false;
+    }
     let mut rest = title;
     loop {
         if rest.strip_prefix(phrase).is_some_and(|after| after.is_empty() || after.starts_with(' ')) {
