@@ -8,11 +8,11 @@ use pages::{Page, table};
 use schemas::error_code::ErrorCode;
 use serde_json::Value;
 
-use crate::explorer::{Row, named};
 use crate::fields::{at, cell, is_empty, label, time, whole};
 use crate::filters::{has_filter, help, late_news};
 use crate::layout::{note, notice};
 use crate::list_kind::ListKind;
+use crate::row::{Row, named};
 use crate::this_view::{View, this_view};
 use crate::{ENTITIES, Pairs, Reads, Shown, meanings, page_id, url};
 

@@ -6,11 +6,12 @@ use operation::problem::Problem;
 use pages::Page;
 
 use crate::chart::sparkline;
-use crate::explorer::{Row, event, named, newest_part};
+use crate::explorer::newest_part;
 use crate::fields::{grouped, time};
 use crate::last_sync::last_sync;
 use crate::layout::copyable;
 use crate::pulse::{Pulse, pulse_with_streams};
+use crate::row::{Row, event, named};
 use crate::{ENTITIES, EXPLORE, Pairs, Reads, STATUS, Shown, VERIFY, entities, guides, live, receipts, status};
 
 /// The changes that the list shows.

@@ -25,6 +25,7 @@ mod reads;
 mod receipts;
 mod record;
 mod response;
+mod row;
 mod search;
 mod sources;
 mod status;

@@ -3,7 +3,7 @@
 use operation::Service;
 use serde_json::{Value, json};
 
-use crate::explorer::details;
+use crate::row::details;
 use crate::{EXPLORE, fields, page_id, record_path};
 
 /// The path of the stream of items.

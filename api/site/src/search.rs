@@ -7,9 +7,9 @@ use operation::problem::Problem;
 use operation::{Operation, Price};
 use pages::Page;
 
-use crate::explorer::{Row, named};
 use crate::fields::{at, cell, is_empty, label};
 use crate::list_kind::ListKind;
+use crate::row::{Row, named};
 use crate::{EXPLORE, Pairs, Reads, Shown, entities, filters, url};
 
 /// The longest search, in characters.

@@ -105,6 +105,16 @@ pub(super) fn watched(item: &Value) -> Map<String, Value> {
         .collect()
 }
 
+/// Whether accounts have watches in a service, each with a page.
+pub(super) fn has_watches(shown: &Shown<'_>) -> bool {
+    ["list_watches", "get_watch"].iter().all(|name| shown.operation(name).is_some())
+}
+
+/// Since when a watch matches, RFC 3339; empty if its answer does not say so.
+pub(super) fn since(item: &Value) -> &str {
+    ["madeAt", "from"].into_iter().filter_map(|name| item[name].as_str()).find(|at| !at.is_empty()).unwrap_or_default()
+}
+
 /// Fields and their values, in a line.
 pub(super) fn fields_in_words(fields: &Map<String, Value>, otherwise: &str) -> Markup {
     let shown: Vec<_> = fields.iter().filter(|(_, value)| !is_empty(value)).collect();

@@ -15,6 +15,7 @@ mod screen;
 mod sign_in;
 #[cfg(test)]
 mod tests;
+mod watch;
 mod webhook;
 mod webhooks;
 
@@ -44,6 +45,7 @@ async fn shown(calls: &dyn Calls, usage: &Usage, route: &Route, query: &Pairs, o
         Route::NewFilter => new_filter::screen(calls, query, outcome),
         Route::NewWatch => register::screen(calls, query, outcome, Wanted::Watch),
         Route::Register => register::screen(calls, query, outcome, Wanted::Webhook),
+        Route::Watch { service, id } => watch::screen(calls, service, id, query, outcome).await,
         Route::Webhook { service, id } => webhook::screen(calls, service, id, query, outcome).await,
     }
 }
@@ -61,7 +63,7 @@ pub async fn submit(calls: &dyn Calls, usage: &Usage, route: &Route, form: &Pair
             let outcome = Outcome::from(saved::delete(calls, form).await);
             shown(calls, usage, route, &nothing, outcome).await
         }
-        Route::Webhooks => shown(calls, usage, route, &nothing, unknown()).await,
+        Route::Webhooks | Route::Watch { .. } => shown(calls, usage, route, &nothing, unknown()).await,
         Route::NewFilter => match new_filter::save(calls, form).await {
             Ok(outcome) => shown(calls, usage, &Route::Saved, &nothing, outcome).await,
             Err(problem) => new_filter::screen(calls, form, Outcome::refused(problem)),

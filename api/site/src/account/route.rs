@@ -16,6 +16,8 @@ pub(super) const SAVED: &str = "/account/saved";
 pub(super) const NEW_FILTER: &str = "/account/filters/new";
 /// The page that creates a watch, with or without a webhook.
 pub(super) const NEW_WATCH: &str = "/account/watches/new";
+/// The path below which each watch has its page.
+const WATCHES: &str = "/account/watches";
 /// The page of the webhooks.
 pub const WEBHOOKS: &str = "/account/webhooks";
 /// The page that registers a webhook.
@@ -36,6 +38,13 @@ pub enum Route {
     NewWatch,
     /// The form that registers a webhook.
     Register,
+    /// One watch with its matches.
+    Watch {
+        /// The name of the service.
+        service: String,
+        /// The id of the watch.
+        id: String,
+    },
     /// One webhook.
     Webhook {
         /// The name of the service.
@@ -57,12 +66,23 @@ impl Route {
             NEW_WATCH => Some(Self::NewWatch),
             REGISTER => Some(Self::Register),
             _ => {
-                let (service, id) = path.strip_prefix(WEBHOOKS)?.strip_prefix('/')?.split_once('/')?;
-                let id = decoded(id).filter(|id| !id.is_empty() && !id.contains('/'))?;
-                Some(Self::Webhook { service: decoded(service)?, id })
+                let watch = || below(WATCHES, path).map(|(service, id)| Self::Watch { service, id });
+                below(WEBHOOKS, path).map(|(service, id)| Self::Webhook { service, id }).or_else(watch)
             }
         }
     }
+}
+
+/// The service and the id that a path names below another one.
+fn below(above: &str, path: &str) -> Option<(String, String)> {
+    let (service, id) = path.strip_prefix(above)?.strip_prefix('/')?.split_once('/')?;
+    let id = decoded(id).filter(|id| !id.is_empty() && !id.contains('/'))?;
+    Some((decoded(service)?, id))
+}
+
+/// The path of the page of a watch.
+pub(super) fn watch_path(service: &str, id: &str) -> String {
+    format!("{WATCHES}/{}/{}", segment(service), segment(id))
 }
 
 /// The path of the page of a webhook.

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use super::calls::Calls;
 use super::forms;
-use super::route::{SAVED, WEBHOOKS, webhook_path};
+use super::route::{SAVED, WEBHOOKS, watch_path, webhook_path};
 use super::screen::{Outcome, Screen, frame, host_or_unknown, table};
 use crate::fields::time;
 use crate::layout::notice;
@@ -46,7 +46,7 @@ pub(super) async fn screen(calls: &dyn Calls, outcome: Outcome) -> Screen {
         }
         (empty(&filters, "This account has no saved filters."))
         h2 { "Watches" }
-        p { "A watch matches every later change of what it names. Those with a webhook are also on the page of " a href=(WEBHOOKS) { "webhooks" } "." }
+        p { "A watch matches every later change of what it names; its page shows the matches. Those with a webhook are also on the page of " a href=(WEBHOOKS) { "webhooks" } "." }
         (refusal(&watches))
         @if !watches.items.is_empty() {
             (table("Watches", &["Watched", "Service", "Since", "Until", "Webhook", ""], &html! { @for (shown, item) in &watches.items { (watch_row(shown, item)) } }))
@@ -128,12 +128,12 @@ fn filter_row(shown: &Shown<'_>, item: &Value) -> Markup {
 fn watch_row(shown: &Shown<'_>, item: &Value) -> Markup {
     let (id, host) = (text(item, "id"), text(item, "webhookHost"));
     let watched = forms::watched(item);
-    let since = ["madeAt", "from"].into_iter().map(|name| text(item, name)).find(|at| !at.is_empty()).unwrap_or_default();
+    let since = forms::since(item);
     let until = text(item, "until");
     let hidden = [("act", WATCHES.delete), ("service", shown.service.name), ("id", id)];
     html! {
         tr {
-            th scope="row" { (forms::fields_in_words(&watched, "Everything")) }
+            th scope="row" { a href=(watch_path(shown.service.name, id)) { (forms::fields_in_words(&watched, "Everything")) } }
             td data-label="Service" { (shown.service.title) }
             td data-label="Since" { (time(since)) }
             td data-label="Until" { @if until.is_empty() { "deleted" } @else { (time(until)) } }

@@ -24,6 +24,8 @@ struct Made {
 }
 
 const ID: &str = "watch_1";
+/// The page of the watch.
+const WATCH: &str = "/account/watches/made/watch_1";
 
 impl Made {
     fn new() -> Self {
@@ -199,10 +201,11 @@ fn check(path: &str, html: &str) {
 fn pages_are_inert_and_accessible() {
     let made = Made::new();
     let webhook = format!("{WEBHOOKS}/made/{ID}");
-    let mut pages: Vec<(String, Screen)> = [ACCOUNT, "/account/saved", WEBHOOKS, "/account/webhooks/new?service=made", webhook.as_str()]
-        .into_iter()
-        .map(|path| (path.to_owned(), made.show(path)))
-        .collect();
+    let mut pages: Vec<(String, Screen)> =
+        [ACCOUNT, "/account/saved", WEBHOOKS, "/account/webhooks/new?service=made", WATCH, webhook.as_str()]
+            .into_iter()
+            .map(|path| (path.to_owned(), made.show(path)))
+            .collect();
     for form in ["act=ping", "act=rotate", "act=delete"] {
         pages.push((format!("{webhook} {form}"), made.submit(&webhook, form)));
     }
@@ -428,6 +431,55 @@ fn saved_items() {
     assert!(made.called.lock().unwrap().len() > calls, "the page is shown again");
 }
 
+/// Proves that a watch has a page with what it watches and its matches, which lead to their records and to older ones; that the list of watches and the page of
+/// its webhook lead to it; and that a service without watches has no such page.
+#[test]
+fn a_watch_and_its_matches() {
+    let mut made = Made::new();
+    let read = made.answers.get_mut("get_watch").unwrap();
+    read["matches"] =
+        json!([{ "event": "new", "recordedAt": "2026-11-28T11:00:00Z", "slipDays": 30, "record": { "id": "A/1", "title": HOSTILE } }]);
+    (read["hasMore"], read["next"]) = (json!(true), json!("older1"));
+    let html = made.show(WATCH).html;
+    check(WATCH, &html);
+    let linked =
+        ["href=\"/explore/made/A%2F1\"", "href=\"/account/watches/made/watch_1?after=older1\"", "href=\"/account/webhooks/made/watch_1\""];
+    for words in linked.into_iter().chain(["28 Nov 2026, 11:00", "Slip days 30", "the newest first", "value=\"delete_watch\""]) {
+        assert!(html.contains(words), "{words}: {html}");
+    }
+    assert_eq!(made.last("get_watch").unwrap().0, json!({ "id": ID, "limit": 50 }));
+    assert!(made.show(&format!("{WATCH}?after=older1")).html.contains("First page"));
+    assert_eq!(made.last("get_watch").unwrap().0, json!({ "id": ID, "limit": 50, "after": "older1" }));
+    for page in ["/account/saved", "/account/webhooks/made/watch_1"] {
+        assert!(made.show(page).html.contains("href=\"/account/watches/made/watch_1\""), "{page}");
+    }
+    made.answers.insert("get_watch", json!({ "id": ID, "matches": [], "hasMore": false, "next": null }));
+    assert!(made.show(WATCH).html.contains("Nothing matched yet"));
+    assert_eq!(made.submit(WATCH, "act=delete_watch").status, 400);
+    made.service.operations.retain(|operation| operation.name != "get_watch");
+    assert_eq!(made.show(WATCH).status, 404);
+}
+
+/// Proves that the matches of a watch with an end come from an operation of their own, the oldest first, and lead to the later ones.
+#[test]
+fn a_watch_with_an_end() {
+    let mut made = Made::new();
+    made.service.operations.push(operation("get_watch_matches", "/api/watch/{id}/matches", "matches", json!({})));
+    made.answers
+        .insert("get_watch", json!({ "id": ID, "name": "Calder", "from": "2026-11-01T00:00:00Z", "until": "2027-11-01T00:00:00Z" }));
+    let found = json!({ "event": "new", "recordedAt": "2026-11-28T11:00:00Z", "id": "B/2", "title": HOSTILE });
+    made.answers.insert("get_watch_matches", json!({ "matches": [found], "cursor": "later1", "hasMore": true }));
+    let html = made.show(&format!("{WATCH}?cursor=at1")).html;
+    check(WATCH, &html);
+    for words in
+        ["Calder", "1 Nov 2026", "1 Nov 2027", "the oldest first", "href=\"/explore/made/B%2F2\"", "/watch_1?cursor=later1\"", "First page"]
+    {
+        assert!(html.contains(words), "{words}: {html}");
+    }
+    assert_eq!(made.last("get_watch").unwrap().0, json!({ "id": ID }));
+    assert_eq!(made.last("get_watch_matches").unwrap().0, json!({ "id": ID, "limit": 50, "cursor": "at1" }));
+}
+
 /// Proves that a new key is on the page that answers the form, and that the same form again says that it was shown.
 #[test]
 fn a_key_is_shown_once() {
@@ -454,6 +506,10 @@ fn routes() {
         ("/account/webhooks", Some(Route::Webhooks)),
         ("/account/webhooks/new", Some(Route::Register)),
         ("/account/webhooks/made/watch_1", webhook("made", "watch_1")),
+        (WATCH, Some(Route::Watch { service: "made".to_owned(), id: ID.to_owned() })),
+        ("/account/watches/new", Some(Route::NewWatch)),
+        ("/account/watches/made/", None),
+        ("/account/watches", None),
         ("/account/webhooks/made/a%20b", webhook("made", "a b")),
         ("/account/webhooks/made/a%2Fb", None),
         ("/account/webhooks/made/", None),

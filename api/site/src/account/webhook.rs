@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::calls::{Arguments, Calls};
 use super::forms;
-use super::route::{WEBHOOKS, webhook_path};
+use super::route::{WEBHOOKS, watch_path, webhook_path};
 use super::screen::{Outcome, Screen, frame, host_or_unknown, table};
 use super::webhooks::{DELIVERIES, Health, count, response};
 use crate::fields::time;
@@ -26,7 +26,7 @@ pub(super) const DELETE: &str = "delete";
 /// The operation with the body of a message.
 const MESSAGE: &str = "webhook_message";
 /// The operation with the matches of a watch, where reading the watch does not answer them.
-const MATCHES: &str = "get_watch_matches";
+pub(super) const MATCHES: &str = "get_watch_matches";
 
 /// The page.
 pub(super) async fn screen(calls: &dyn Calls, service: &str, id: &str, query: &Pairs, outcome: Outcome) -> Screen {
@@ -50,11 +50,13 @@ struct Webhook<'a> {
     message: Option<(String, Result<Value, Problem>)>,
 }
 
-fn by_id(id: &str) -> Arguments {
+/// The arguments that name a watch or a webhook.
+pub(super) fn by_id(id: &str) -> Arguments {
     Map::from_iter([("id".to_owned(), json!(id))])
 }
 
-fn limited(id: &str, limit: u64) -> Arguments {
+/// The arguments that name a watch or a webhook, and how much of it is asked for.
+pub(super) fn limited(id: &str, limit: u64) -> Arguments {
     Map::from_iter([("id".to_owned(), json!(id)), ("limit".to_owned(), json!(limit))])
 }
 
@@ -92,7 +94,7 @@ async fn read<'a>(calls: &'a dyn Calls, service: &str, id: &str, query: &Pairs) 
 }
 
 /// The matches in an answer.
-fn matches(mut answer: Value) -> Vec<Value> {
+pub(super) fn matches(mut answer: Value) -> Vec<Value> {
     match answer["matches"].take() {
         Value::Array(items) => items,
         _ => Vec::new(),
@@ -200,6 +202,9 @@ impl Webhook<'_> {
                 Ok(payloads) => {
                     p { "Changes that this webhook receives, as its messages carry them." }
                     @for payload in payloads { (payload_of(&self.shown, payload)) }
+                    @if forms::has_watches(&self.shown) {
+                        p { a href=(watch_path(self.shown.service.name, id)) { "All matches of this watch" } }
+                    }
                 }
                 Err(problem) => { (notice(&problem.detail, problem.code)) }
             }
