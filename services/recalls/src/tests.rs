@@ -158,6 +158,34 @@ async fn keywords_are_the_models() {
     following.abort();
 }
 
+/// Proves that a search goes on with earlier days where all hits of the newest ones are earlier versions of a recall.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn earlier_versions_hide_no_recall() {
+    let mut world = World::new().await;
+    let of = |number: usize, day: usize| Recall {
+        id: format!("FDA:{number:05}"),
+        agency: "FDA".to_owned(),
+        category: "food".to_owned(),
+        title: "Almond bars".to_owned(),
+        date: format!("2026-10-{day:02}"),
+        url: format!("https://www.fda.gov/{number}"),
+        ..Recall::default()
+    };
+    let versions = (2..=28).rev().map(|day| of(1, day));
+    for (at, record) in (0..).zip([of(2, 1)].into_iter().chain(versions)) {
+        world.change(START_MS + at * HOUR_MS, &record);
+    }
+    world.commit().await;
+    let ctx = world.context(START_MS + 60 * HOUR_MS);
+    let following = tokio::spawn(Search::of(&ctx).follow(world.store.clone(), ctx.settings.cache_dir.clone()));
+    let operation = list::operation();
+    let first = value(&ctx, &operation, json!({ "keyword": "almond", "limit": 1 })).await;
+    assert_eq!(urls(&first), ["https://www.fda.gov/1"]);
+    let second = value(&ctx, &operation, json!({ "keyword": "almond", "limit": 1, "after": first["next"] })).await;
+    assert_eq!((urls(&second), second.get("next")), (vec!["https://www.fda.gov/2"], None));
+    following.abort();
+}
+
 /// Proves that a keyword is refused with 503 while no index is there, and that other lists are not held up.
 #[tokio::test]
 async fn no_index_yet() {

@@ -46,7 +46,10 @@ pub(super) async fn screen(calls: &dyn Calls, outcome: Outcome) -> Screen {
         }
         (empty(&filters, "This account has no saved filters."))
         h2 { "Watches" }
-        p { "A watch matches every later change of what it names; its page shows the matches. Those with a webhook are also on the page of " a href=(WEBHOOKS) { "webhooks" } "." }
+        p {
+            "A watch matches every later change of what it names; its page shows the matches. Those with a webhook are also on the page of "
+            a href=(WEBHOOKS) { "webhooks" } "."
+        }
         (refusal(&watches))
         @if !watches.items.is_empty() {
             (table("Watches", &["Watched", "Service", "Since", "Until", "Webhook", ""], &html! { @for (shown, item) in &watches.items { (watch_row(shown, item)) } }))

@@ -84,7 +84,7 @@ impl ListPlace {
     }
 
     /// The day of the place; [`UNDATED`] for a record without a date.
-    fn day(&self) -> i64 {
+    pub(crate) fn day(&self) -> i64 {
         if self.date.is_empty() { UNDATED } else { day_of(&self.date) }
     }
 
@@ -92,12 +92,6 @@ impl ListPlace {
     #[must_use]
     pub fn is_before(&self, day: i64, id: &str) -> bool {
         (Reverse(self.day()), self.id.as_str()) < (Reverse(day), id)
-    }
-
-    /// Whether records of a day may come after this place.
-    #[must_use]
-    pub fn reaches(&self, day: i64) -> bool {
-        day <= self.day()
     }
 }
 

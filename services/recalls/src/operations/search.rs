@@ -10,12 +10,12 @@
 
 mod follow;
 mod index;
+mod newest;
 pub mod words;
 
 use operation::context::Part;
 use reads::registration::TaskContext;
-use std::cmp::Ordering;
-use std::collections::{BinaryHeap, HashMap};
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use schemas::error_code::ErrorCode;
@@ -25,7 +25,8 @@ use tantivy::Searcher;
 use tokio::sync::{Semaphore, watch};
 use view_store::View;
 
-use self::index::{Fields, Hit};
+use self::index::Fields;
+use self::newest::{Hit, NewestHits, Span};
 use self::words::{Document, Keyword, days};
 use super::rows::{Filter, ListPage, ListPlace, rows_at};
 use feed::position::LAG_WAIT_MAX;
@@ -33,6 +34,11 @@ use operation::problem::Problem;
 
 /// How many searches run at the same time; further ones wait.
 const SEARCHES_MAX: usize = 4;
+/// How many hits are proposed for each recall that is wanted. Some are earlier versions of a recall, which are not shown; if too many are, the search goes on
+/// with the days before them.
+const HITS_PER_RECALL: usize = 2;
+/// By how much each further round of a search proposes more.
+const HITS_GROWTH: usize = 4;
 /// The segment number of hits in uncommitted documents.
 const PENDING: u32 = u32::MAX;
 
@@ -107,40 +113,41 @@ impl Search {
         let shown = self.reaching(seq).await?;
         let Ok(_turn) = self.searches.acquire().await else { return Err(building()) };
         let by_record = filter.by_record_date();
-        let mut hits = {
-            let (shown, filter) = (shown.clone(), by_record.clone());
-            tokio::task::spawn_blocking(move || shown.propose(&keyword, &filter, seq)).await.map_err(|error| broken(&error))?
-        }
-        .map_err(|error| broken(&error))?;
         let mut rows: HashMap<String, Option<Row>> = HashMap::new();
         let (mut out, wanted) = (Vec::new(), limit.saturating_add(1));
-        while let Some(ByDay(hit)) = hits.peek()
-            && after.is_some_and(|after| !after.reaches(hit.day))
-        {
-            hits.pop();
-        }
-        while out.len() < wanted && !hits.is_empty() {
-            let mut batch = next_days(&mut hits, wanted - out.len());
-            let mut ids = shown.ids(&batch).map_err(|error| broken(&error))?;
-            let mut proposed: Vec<(i64, String, Seq)> =
-                batch.drain(..).zip(ids.drain(..)).map(|(hit, id)| (-hit.day, id, hit.seq)).collect();
-            proposed.retain(|(newest_first, id, _)| after.is_none_or(|after| after.is_before(-newest_first, id)));
-            proposed.sort_unstable();
-            let mut unread: Vec<String> = proposed.iter().map(|(_, id, _)| id).filter(|id| !rows.contains_key(*id)).cloned().collect();
-            unread.sort_unstable();
-            unread.dedup();
-            for (id, row) in unread.iter().zip(rows_at(view, &unread, seq).await?) {
-                rows.insert(id.clone(), row);
-            }
-            for (_, id, proposed_seq) in proposed {
-                let current = rows.get_mut(&id).and_then(|row| row.take_if(|row| row.seq == proposed_seq));
-                if let Some(row) = current
-                    && by_record.matches(&row.record)
-                {
-                    let place = ListPlace::of(&row.record);
-                    out.extend(filter.shown(view, row.record, seq).await?.map(|recall| (place, recall)));
+        let (day_first, day_last) = days(&by_record);
+        // Later days come before the place.
+        let mut last = Some(after.map_or(day_last, |after| day_last.min(after.day())));
+        let mut hits_min = wanted.saturating_mul(HITS_PER_RECALL);
+        while let Some(day_last) = last.filter(|_| out.len() < wanted) {
+            let span = Span { days: (day_first, day_last), seq_last: seq, hits_min };
+            let (proposer, keyword, proposed_by) = (shown.clone(), keyword.clone(), by_record.clone());
+            let proposing = tokio::task::spawn_blocking(move || proposer.propose(&keyword, &proposed_by, span));
+            let (mut hits, older) = proposing.await.map_err(|error| broken(&error))?.map_err(|error| broken(&error))?;
+            while out.len() < wanted && !hits.is_empty() {
+                let batch = next_days(&mut hits, wanted - out.len());
+                let ids = shown.ids(&batch).map_err(|error| broken(&error))?;
+                let mut proposed: Vec<(i64, String, Seq)> = batch.into_iter().zip(ids).map(|(hit, id)| (-hit.day, id, hit.seq)).collect();
+                proposed.retain(|(newest_first, id, _)| after.is_none_or(|after| after.is_before(-newest_first, id)));
+                proposed.sort_unstable();
+                let mut unread: Vec<String> = proposed.iter().map(|(_, id, _)| id).filter(|id| !rows.contains_key(*id)).cloned().collect();
+                unread.sort_unstable();
+                unread.dedup();
+                for (id, row) in unread.iter().zip(rows_at(view, &unread, seq).await?) {
+                    rows.insert(id.clone(), row);
+                }
+                for (_, id, proposed_seq) in proposed {
+                    let current = rows.get_mut(&id).and_then(|row| row.take_if(|row| row.seq == proposed_seq));
+                    if let Some(row) = current
+                        && by_record.matches(&row.record)
+                    {
+                        let place = ListPlace::of(&row.record);
+                        out.extend(filter.shown(view, row.record, seq).await?.map(|recall| (place, recall)));
+                    }
                 }
             }
+            last = older;
+            hits_min = hits_min.saturating_mul(HITS_GROWTH);
         }
         Ok(ListPage::of(out, filter, limit))
     }
@@ -181,17 +188,16 @@ impl Search {
 }
 
 impl Shown {
-    /// The hits of all documents that contain the words and match the filter, as a heap with the newest days on top. Blocks the thread.
-    fn propose(&self, keyword: &Keyword, filter: &Filter, seq: Seq) -> Result<BinaryHeap<ByDay>, tantivy::TantivyError> {
-        let mut hits = index::search(&self.searcher, &self.fields, keyword, filter, seq)?;
-        let (day_first, day_last) = days(filter);
+    /// The newest hits in a span of documents that contain the words and match the filter, the newest day last, and the last day that was left out, if one
+    /// was. Blocks the thread.
+    fn propose(&self, keyword: &Keyword, filter: &Filter, span: Span) -> Result<(Vec<Hit>, Option<i64>), tantivy::TantivyError> {
+        let mut newest: NewestHits = index::search(&self.searcher, &self.fields, keyword, filter, span)?;
         for (doc, document) in self.pending.iter().enumerate() {
-            let in_range = document.seq <= seq && document.day >= day_first && document.day <= day_last;
-            if in_range && document.matches(filter) && document.has(keyword) {
-                hits.push(Hit { day: document.day, seq: document.seq, segment: PENDING, doc: u32::try_from(doc).unwrap_or(u32::MAX) });
+            if newest.takes_day(document.day) && document.matches(filter) && document.has(keyword) {
+                newest.push(Hit { day: document.day, seq: document.seq, segment: PENDING, doc: u32::try_from(doc).unwrap_or(u32::MAX) });
             }
         }
-        Ok(hits.into_iter().map(ByDay).collect::<Vec<_>>().into())
+        Ok(newest.finish())
     }
 
     /// The ids of hits, in their order.
@@ -206,37 +212,14 @@ impl Shown {
     }
 }
 
-/// Removes complete days from the heap, the newest first, until there are at least `wanted` hits.
-fn next_days(hits: &mut BinaryHeap<ByDay>, wanted: usize) -> Vec<Hit> {
+/// Removes complete days from hits whose newest day is the last, the newest first, until there are at least `wanted`.
+fn next_days(hits: &mut Vec<Hit>, wanted: usize) -> Vec<Hit> {
     let mut out: Vec<Hit> = Vec::new();
-    while let Some(ByDay(next)) = hits.peek() {
-        if out.len() >= wanted && out.last().is_some_and(|last| last.day != next.day) {
-            break;
-        }
-        out.extend(hits.pop().map(|ByDay(hit)| hit));
+    while let Some(hit) = hits.pop_if(|next| out.len() < wanted || out.last().is_some_and(|last| last.day == next.day)) {
+        out.push(hit);
     }
     out
 }
-
-/// Hits ordered by day; the newest is the greatest.
-struct ByDay(Hit);
-
-impl Ord for ByDay {
-    fn cmp(&self, other: &Self) -> Ordering {
-        self.0.day.cmp(&other.0.day)
-    }
-}
-impl PartialOrd for ByDay {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-impl PartialEq for ByDay {
-    fn eq(&self, other: &Self) -> bool {
-        self.0.day == other.0.day
-    }
-}
-impl Eq for ByDay {}
 
 fn building() -> Problem {
     Problem::new(ErrorCode::Unavailable, "the keyword index is being built; ask again").retry_after(2)

@@ -15,7 +15,8 @@ use tantivy::{
     DocId, IndexReader, IndexWriter, ReloadPolicy, Score, Searcher, SegmentOrdinal, SegmentReader, TantivyDocument, TantivyError, Term,
 };
 
-use super::words::{Document, Keyword, days};
+use super::newest::{Hit, NewestHits, Span};
+use super::words::{Document, Keyword};
 use crate::operations::rows::Filter;
 
 /// The version of the index. It changes whenever the same changes give another index.
@@ -125,17 +126,14 @@ impl Index {
     }
 }
 
-/// A document that was found: its place, its change and its day.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Hit {
-    pub(super) day: i64,
-    pub(super) seq: Seq,
-    pub(super) segment: SegmentOrdinal,
-    pub(super) doc: DocId,
-}
-
-/// All documents of changes up to `seq` that contain the words, or are of the number, and match the filter, in no order. Blocks the thread.
-pub(super) fn search(searcher: &Searcher, fields: &Fields, keyword: &Keyword, filter: &Filter, seq: Seq) -> Result<Vec<Hit>, TantivyError> {
+/// The newest documents in a span that contain the words, or are of the number, and match the filter. Blocks the thread.
+pub(super) fn search(
+    searcher: &Searcher,
+    fields: &Fields,
+    keyword: &Keyword,
+    filter: &Filter,
+    span: Span,
+) -> Result<NewestHits, TantivyError> {
     let mut parts: Vec<Box<dyn Query>> = Vec::with_capacity(keyword.words.len() + 2);
     for word in &keyword.words {
         let first = Term::from_field_text(fields.words, word);
@@ -153,8 +151,7 @@ pub(super) fn search(searcher: &Searcher, fields: &Fields, keyword: &Keyword, fi
             parts.push(Box::new(TermQuery::new(Term::from_field_text(field, value), IndexRecordOption::Basic)));
         }
     }
-    let (day_first, day_last) = days(filter);
-    searcher.search(&BooleanQuery::intersection(parts), &Hits { day_first, day_last, seq_last: seq })
+    searcher.search(&BooleanQuery::intersection(parts), &Hits(span))
 }
 
 /// Reads the ids of documents, segment by segment.
@@ -178,53 +175,48 @@ pub(super) fn ids(searcher: &Searcher, hits: &[Hit]) -> Result<Vec<String>, Tant
     Ok(out)
 }
 
-/// Collects hits within a range of days, up to a change.
-struct Hits {
-    day_first: i64,
-    day_last: i64,
-    seq_last: Seq,
-}
+/// Collects the newest hits in a span.
+struct Hits(Span);
 
 struct SegmentHits {
     days: Column<i64>,
     seqs: Column<u64>,
     segment: SegmentOrdinal,
-    day_first: i64,
-    day_last: i64,
-    seq_last: Seq,
-    hits: Vec<Hit>,
+    newest: NewestHits,
 }
 
 impl Collector for Hits {
-    type Fruit = Vec<Hit>;
+    type Fruit = NewestHits;
     type Child = SegmentHits;
 
     fn for_segment(&self, segment: SegmentOrdinal, reader: &SegmentReader) -> tantivy::Result<SegmentHits> {
         let columns = reader.fast_fields();
-        let Self { day_first, day_last, seq_last } = *self;
-        Ok(SegmentHits { days: columns.i64("day")?, seqs: columns.u64("seq")?, segment, day_first, day_last, seq_last, hits: Vec::new() })
+        Ok(SegmentHits { days: columns.i64("day")?, seqs: columns.u64("seq")?, segment, newest: NewestHits::new(self.0) })
     }
 
     fn requires_scoring(&self) -> bool {
         false
     }
 
-    fn merge_fruits(&self, fruits: Vec<Vec<Hit>>) -> tantivy::Result<Vec<Hit>> {
-        Ok(fruits.concat())
+    fn merge_fruits(&self, fruits: Vec<NewestHits>) -> tantivy::Result<NewestHits> {
+        let mut all = NewestHits::new(self.0);
+        fruits.into_iter().for_each(|newest| all.append(newest));
+        Ok(all)
     }
 }
 
 impl SegmentCollector for SegmentHits {
-    type Fruit = Vec<Hit>;
+    type Fruit = NewestHits;
 
     fn collect(&mut self, doc: DocId, _score: Score) {
-        let (Some(day), Some(seq)) = (self.days.first(doc), self.seqs.first(doc).map(Seq)) else { return };
-        if seq <= self.seq_last && day >= self.day_first && day <= self.day_last {
-            self.hits.push(Hit { day, seq, segment: self.segment, doc });
+        // Of a word that most recalls have, most hits are too old, and only their days are read.
+        let Some(day) = self.days.first(doc).filter(|day| self.newest.takes_day(*day)) else { return };
+        if let Some(seq) = self.seqs.first(doc).map(Seq) {
+            self.newest.push(Hit { day, seq, segment: self.segment, doc });
         }
     }
 
-    fn harvest(self) -> Vec<Hit> {
-        self.hits
+    fn harvest(self) -> NewestHits {
+        self.newest
     }
 }
