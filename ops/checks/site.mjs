@@ -87,6 +87,13 @@ const signedIn = async (browser, options) => {
   return page;
 };
 
+/** The first notice of a page that answers a form, once all of the page is there. */
+const noticeOf = async (page) => {
+  const words = await page.locator("main .notice").first().textContent();
+  await page.waitForLoadState();
+  return words;
+};
+
 const hasScroll = (page) => page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
 
 /** Looks at a page in every size and colour scheme. */
@@ -431,7 +438,7 @@ try {
     }
     const { messages, url, close } = await receiver();
     const owner = await signedIn(browser);
-    const said = () => owner.locator("main .notice").first().textContent();
+    const said = () => noticeOf(owner);
     const copies = (id) => messages.filter((message) => message.id === id).length;
     try {
       await go(owner, "/account/webhooks/new?service=recalls");
@@ -485,7 +492,7 @@ try {
       return;
     }
     const owner = await signedIn(browser);
-    const said = () => owner.locator("main .notice").first().textContent();
+    const said = () => noticeOf(owner);
     const remove = async (row) => {
       await row.locator("summary", { hasText: "Delete" }).click();
       await row.getByRole("button", { name: "Delete for good" }).click();
@@ -517,6 +524,12 @@ try {
     await go(owner, "/account/saved");
     await look(owner, "saved filter and watch");
     await reach(owner, "saved filter and watch");
+    await go(owner, "/account/saved");
+    await watch.locator("th a").click();
+    await owner.waitForURL((url) => url.pathname.startsWith("/account/watches/") && url.pathname.endsWith(`/${id}`));
+    assert.equal(await owner.getByRole("heading", { name: "Matches", exact: true }).count(), 1, "the watch does not show its matches");
+    await look(owner, "watch");
+    await reach(owner, "watch");
     await go(owner, "/account/saved");
     await remove(watch);
     await remove(filter);
@@ -669,46 +682,49 @@ try {
     const ofAccount = [];
     const { url, close } = await receiver();
     let webhook;
-    if (process.env.SITE_KEY) {
-      // A webhook has a page with changes, which are texts of upstreams.
-      await go(hostile, "/account/webhooks/new?service=recalls");
-      await hostile.fill("#url", url);
-      await hostile.getByRole("button", { name: "Register", exact: true }).click();
-      const [, id] = (await hostile.locator("main .notice").first().textContent()).match(/The webhook (\S+) was registered/);
-      webhook = `/account/webhooks/recalls/${id}`;
-      ofAccount.push("/account", "/account/saved", "/account/webhooks", "/account/webhooks/new?service=recalls", webhook,
-        `/account/filters/new?service=filings&form=${encodeURIComponent(HOSTILE.slice(0, 190))}`);
-    }
-    const ofReceipt = records.receipts?.[0]?.replace("/explore/receipts/", "/receipts/verify/");
-    await hostile.route("**/*", async (route) => {
-      if (route.request().resourceType() !== "document") return route.continue();
-      const answer = await route.fetch();
-      const link = encodeURIComponent(HOSTILE.slice(0, 190)).replaceAll("'", "%27");
-      const body = (await answer.text()).replaceAll(/<bdi>[^<]*<\/bdi>/g, () => `<bdi>${escaped}</bdi>`)
-        .replaceAll(/<title>[^<]*<\/title>/g, () => `<title>${escaped}</title>`)
-        .replaceAll(/ title="[^"]*"/g, () => ` title="${escaped}"`)
-        .replaceAll(/(href="\/entities\/\w+\?name=)[^"&]*/g, (_, start) => `${start}${link}`);
-      return route.fulfill({ response: answer, body });
-    });
-    const ofServices = services.flatMap((path) => [path, `${path}?view=changes`]).concat(Object.values(records).map((links) => links[0]));
-    for (const path of ["/", "/explore?q=recall", ...ofServices, ...ofAccount, ofReceipt, "/status", "/guides", "/none", "/entities/company?name=Acme",
-      "/verify?q=nobody", `/entities/contractor?name=${encodeURIComponent(HOSTILE.slice(0, 190))}`, `/verify?q=${encodeURIComponent(HOSTILE.slice(0, 190))}`,
-      `/explore?q=${encodeURIComponent(HOSTILE.slice(0, 190))}`].filter(Boolean)) {
-      await go(hostile, path, 200, 403, ...(path === "/none" ? [404] : []));
-      for (const size of SIZES) {
-        await hostile.setViewportSize(size);
-        assert((await hasScroll(hostile)) <= 0, `${path} scrolls to the side at ${size.width}`);
+    try {
+      if (process.env.SITE_KEY) {
+        // A webhook has a page with changes, which are texts of upstreams.
+        await go(hostile, "/account/webhooks/new?service=recalls");
+        await hostile.fill("#url", url);
+        await hostile.getByRole("button", { name: "Register", exact: true }).click();
+        const [, id] = (await noticeOf(hostile)).match(/The webhook (\S+) was registered/);
+        webhook = `/account/webhooks/recalls/${id}`;
+        ofAccount.push("/account", "/account/saved", "/account/webhooks", "/account/webhooks/new?service=recalls", webhook,
+          `/account/filters/new?service=filings&form=${encodeURIComponent(HOSTILE.slice(0, 190))}`);
       }
-      assert.equal(await hostile.evaluate(() => window.hostile), undefined, path);
+      const ofReceipt = records.receipts?.[0]?.replace("/explore/receipts/", "/receipts/verify/");
+      await hostile.route("**/*", async (route) => {
+        if (route.request().resourceType() !== "document") return route.continue();
+        const answer = await route.fetch();
+        const link = encodeURIComponent(HOSTILE.slice(0, 190)).replaceAll("'", "%27");
+        const body = (await answer.text()).replaceAll(/<bdi>[^<]*<\/bdi>/g, () => `<bdi>${escaped}</bdi>`)
+          .replaceAll(/<title>[^<]*<\/title>/g, () => `<title>${escaped}</title>`)
+          .replaceAll(/ title="[^"]*"/g, () => ` title="${escaped}"`)
+          .replaceAll(/(href="\/entities\/\w+\?name=)[^"&]*/g, (_, start) => `${start}${link}`);
+        return route.fulfill({ response: answer, body });
+      });
+      const ofServices = services.flatMap((path) => [path, `${path}?view=changes`]).concat(Object.values(records).map((links) => links[0]));
+      for (const path of ["/", "/explore?q=recall", ...ofServices, ...ofAccount, ofReceipt, "/status", "/guides", "/none", "/entities/company?name=Acme",
+        "/verify?q=nobody", `/entities/contractor?name=${encodeURIComponent(HOSTILE.slice(0, 190))}`, `/verify?q=${encodeURIComponent(HOSTILE.slice(0, 190))}`,
+        `/explore?q=${encodeURIComponent(HOSTILE.slice(0, 190))}`].filter(Boolean)) {
+        await go(hostile, path, 200, 403, ...(path === "/none" ? [404] : []));
+        for (const size of SIZES) {
+          await hostile.setViewportSize(size);
+          assert((await hasScroll(hostile)) <= 0, `${path} scrolls to the side at ${size.width}`);
+        }
+        assert.equal(await hostile.evaluate(() => window.hostile), undefined, path);
+      }
+      await hostile.unroute("**/*");
+      if (webhook) {
+        await go(hostile, webhook);
+        await hostile.locator("summary", { hasText: "Delete" }).click();
+        await hostile.getByRole("button", { name: "Delete for good" }).click();
+      }
+    } finally {
+      close();
+      await hostile.context().close();
     }
-    await hostile.unroute("**/*");
-    if (webhook) {
-      await go(hostile, webhook);
-      await hostile.locator("summary", { hasText: "Delete" }).click();
-      await hostile.getByRole("button", { name: "Delete for good" }).click();
-    }
-    close();
-    await hostile.context().close();
   });
 
   await flow("without JavaScript all reads work", async () => {
