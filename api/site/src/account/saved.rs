@@ -47,8 +47,8 @@ pub(super) async fn screen(calls: &dyn Calls, outcome: Outcome) -> Screen {
         (empty(&filters, "This account has no saved filters."))
         h2 { "Watches" }
         p {
-            "A watch matches every later change of what it names; its page shows the matches. Those with a webhook are also on the page of "
-            a href=(WEBHOOKS) { "webhooks" } "."
+            "A watch matches every later change of what it names; its page shows the matches. Create one with “Watch this” on the page of a record. Those with a "
+            "webhook are also on the page of " a href=(WEBHOOKS) { "webhooks" } "."
         }
         (refusal(&watches))
         @if !watches.items.is_empty() {
@@ -139,7 +139,7 @@ fn watch_row(shown: &Shown<'_>, item: &Value) -> Markup {
             th scope="row" { a href=(watch_path(shown.service.name, id)) { (forms::fields_in_words(&watched, "Everything")) } }
             td data-label="Service" { (shown.service.title) }
             td data-label="Since" { (time(since)) }
-            td data-label="Until" { @if until.is_empty() { "deleted" } @else { (time(until)) } }
+            td data-label="Until" { @if until.is_empty() { "you delete it" } @else { (time(until)) } }
             td data-label="Webhook" {
                 @if item["webhookHost"].is_string() { a href=(webhook_path(shown.service.name, id)) { bdi { (host_or_unknown(host)) } } } @else { "none" }
             }

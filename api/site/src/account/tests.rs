@@ -444,7 +444,13 @@ fn a_watch_and_its_matches() {
     check(WATCH, &html);
     let linked =
         ["href=\"/explore/made/A%2F1\"", "href=\"/account/watches/made/watch_1?after=older1\"", "href=\"/account/webhooks/made/watch_1\""];
-    for words in linked.into_iter().chain(["28 Nov 2026, 11:00", "Slip days 30", "the newest first", "value=\"delete_watch\""]) {
+    for words in linked.into_iter().chain([
+        "28 Nov 2026, 11:00",
+        "Slip days 30",
+        "the newest first",
+        "<dd>you delete it</dd>",
+        "value=\"delete_watch\"",
+    ]) {
         assert!(html.contains(words), "{words}: {html}");
     }
     assert_eq!(made.last("get_watch").unwrap().0, json!({ "id": ID, "limit": 50 }));

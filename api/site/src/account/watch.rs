@@ -79,7 +79,7 @@ impl Watch<'_> {
             p { (shown.service.title) ": " (forms::fields_in_words(&watched, "everything")) " " code.soft { (id) } }
             dl.facts {
                 div { dt { "Since" } dd { (time(forms::since(&self.item))) } }
-                div { dt { "Until" } dd { @if until.is_empty() { "deleted" } @else { (time(until)) } } }
+                div { dt { "Until" } dd { @if until.is_empty() { "you delete it" } @else { (time(until)) } } }
                 div {
                     dt { "Webhook" }
                     dd {

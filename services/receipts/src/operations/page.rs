@@ -40,7 +40,7 @@ fn rendered(receipt: &Receipt, owner: &str) -> String {
         ("Inputs", &body.inputs_hash),
         ("Outputs", &body.outputs_hash),
         ("Metadata", body.metadata_hash.as_deref().unwrap_or("none")),
-        ("Behind", &body.prev_hash),
+        ("Hash of the previous receipt", &body.prev_hash),
         ("Content hash", &receipt.content_hash),
         ("Key", &receipt.signature.public_key_hex),
     ];
@@ -76,6 +76,7 @@ mod tests {
         let html = rendered(&receipt, "");
         assert!(!html.contains("<script>") && !html.contains("<b>") && html.matches("</template>").count() == 1, "{html}");
         assert!(html.contains("<td><bdi>&lt;/template&gt;&lt;b&gt;\u{202e}</bdi></td>"), "{html}");
+        assert!(html.contains("Hash of the previous receipt</th>"), "{html}");
         assert!(html.contains("href=\"/verify\"") && html.contains("href=\"/explore/receipts/rcpt_1\""), "{html}");
     }
 }
