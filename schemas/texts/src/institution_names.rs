@@ -1,8 +1,12 @@
 //! Institutions without a legal form: banks, agencies, schools, churches.
 //!
-//! A list of an office can have the name of a person and that of an institution in one column with nothing between them: `JOHN SMITH PNC BANK`. No list has all
-//! names of persons. So a text is the name of an institution only if its words are those of institutions, but for one: `PNC BANK`, and not `WELLS FARGO
-//! BANK`, which is therefore in a list. An institution that is not noticed is shown as its initials, which is the lesser evil.
+//! A list of an office can have the name of a person and that of an institution in one column with nothing between them: `JOHN SMITH PNC BANK`, `KOWALSKI
+//! HUD`. No list has all names of persons. So a text is the name of an institution only if every word of it is in a list of words that institutions have and
+//! persons have not, or has a place in the text where no name of a person stands: `BOROUGH OF TARENTUM`, `ST MARYS CHURCH`, `M & T BANK`. An institution that
+//! is not noticed is shown as its initials, which is the lesser evil.
+
+use std::collections::HashSet;
+use std::sync::LazyLock;
 
 use crate::person_names::{is_family_name, is_given_name};
 
@@ -11,6 +15,7 @@ use crate::person_names::{is_family_name, is_given_name};
 const ORGANISATION_WORDS: &[&str] = &[
     "ACQUISITIONS",
     "AGENCY",
+    "ALCOSAN",
     "ALLEGHENY",
     "ALLIANCE",
     "ARCHDIOCESE",
@@ -47,9 +52,12 @@ const ORGANISATION_WORDS: &[&str] = &[
     "EPISCOPAL",
     "EQUITIES",
     "EVANGELICAL",
+    "FDIC",
     "FEDERATION",
     "FELLOWSHIP",
+    "FHLMC",
     "FINANCIAL",
+    "FNMA",
     "FOUNDATION",
     "FUND",
     "FUNDING",
@@ -65,6 +73,7 @@ const ORGANISATION_WORDS: &[&str] = &[
     "INTERNATIONAL",
     "INVESTMENTS",
     "INVESTORS",
+    "IRS",
     "LENDING",
     "LIBRARY",
     "LUTHERAN",
@@ -80,6 +89,7 @@ const ORGANISATION_WORDS: &[&str] = &[
     "PARTNERS",
     "PENNDOT",
     "PENNSYLVANIA",
+    "PHFA",
     "PITTSBURGH",
     "PRESBYTERIAN",
     "PROPERTIES",
@@ -105,6 +115,7 @@ const ORGANISATION_WORDS: &[&str] = &[
     "UNITED",
     "UNIVERSITY",
     "UPMC",
+    "USDA",
     "VENTURES",
     "VETERANS",
     "YMCA",
@@ -118,7 +129,6 @@ const NEUTRAL_WORDS: &[&str] = &[
     "AFRICAN",
     "AMERICA",
     "AMERICAN",
-    "AN",
     "AND",
     "AREA",
     "ASSET",
@@ -126,18 +136,15 @@ const NEUTRAL_WORDS: &[&str] = &[
     "AT",
     "BOARD",
     "BOOKSELLERS",
-    "BRANCH",
     "CANCER",
     "CARE",
     "CENTER",
     "CENTRAL",
-    "CHRISTIAN",
+    "CHILDRENS",
     "COMMUNITY",
     "COMPANY",
     "CORPORATION",
-    "COURT",
     "CREDIT",
-    "EAST",
     "EASTERN",
     "EDUCATION",
     "ELECTRIC",
@@ -155,29 +162,22 @@ const NEUTRAL_WORDS: &[&str] = &[
     "HOMES",
     "IN",
     "LADY",
-    "LAND",
-    "LIEN",
     "LIENS",
     "LIFE",
-    "LIGHT",
-    "LOAN",
     "LOANS",
     "LOWER",
     "MEDICAL",
     "MEMORIAL",
-    "MOUNT",
     "MT",
     "MUNICIPAL",
     "MUTUAL",
     "NA",
-    "NEW",
     "NORTHERN",
     "OF",
     "OFFICE",
     "ON",
     "OUR",
     "PARKING",
-    "POWER",
     "PUBLIC",
     "RECOVERY",
     "REFORMED",
@@ -189,11 +189,9 @@ const NEUTRAL_WORDS: &[&str] = &[
     "SECRETARY",
     "SEWAGE",
     "SEWER",
-    "SOUTH",
     "SOUTHERN",
     "ST",
     "STATE",
-    "STATES",
     "TAX",
     "THE",
     "THIRD",
@@ -210,37 +208,42 @@ const NEUTRAL_WORDS: &[&str] = &[
     "WATER",
     "WESTERN",
 ];
-/// Names of institutions and places of several words that no other list has.
-const KNOWN_NAMES: &[&[&str]] = &[
-    &["BETHEL", "PARK"],
-    &["CARNEGIE", "MELLON"],
-    &["CONGREGATION", "BETH"],
-    &["ELIZABETH", "BOROUGH"],
-    &["ELIZABETH", "FORWARD"],
-    &["ELIZABETH", "TOWNSHIP"],
-    &["FRANKLIN", "PARK"],
-    &["HOUSEHOLD", "FINANCE"],
-    &["JP", "MORGAN", "CHASE"],
-    &["JPMORGAN", "CHASE"],
-    &["MOON", "AREA"],
-    &["NEW", "YORK", "MELLON"],
-    &["NORTH", "ALLEGHENY"],
-    &["NORTH", "HILLS"],
-    &["OF", "ELIZABETH"],
-    &["PENN", "HILLS"],
-    &["ROBERT", "MORRIS", "UNIVERSITY"],
-    &["SOUTH", "PARK"],
-    &["UPPER", "ST", "CLAIR"],
-    &["WELLS", "FARGO"],
-    &["WEST", "MIFFLIN"],
-    &["WHITE", "OAK"],
-];
+/// Names of institutions and places of several words, of which a word alone can be the name of a person. `|` separates them.
+const KNOWN_NAMES: &str = "\
+    ALLEGHENY POWER|BALDWIN BOROUGH|BALDWIN TOWNSHIP|BALDWIN WHITEHALL|BETH EL CONGREGATION|BETHEL PARK|BRADDOCK BOROUGH|BRADDOCK HILLS|BRENTWOOD BOROUGH|\
+    CARNEGIE BOROUGH|CARNEGIE LIBRARY|CARNEGIE MELLON|CHARTIERS VALLEY|CHASE BANK|CHASE HOME|CHASE MANHATTAN|CHRISTIAN SCHOOL|CHURCHILL BOROUGH|\
+    CITIZENS BANK|CITIZENS NATIONAL|COLLIER TOWNSHIP|CONGREGATION BETH SHALOM|DEER LAKES|DOLLAR BANK|DOLLAR SAVINGS|DUQUESNE LIGHT|EAST ALLEGHENY|\
+    EAST DEER|EAST LIBERTY|EAST MCKEESPORT|EAST PITTSBURGH|ELIZABETH BOROUGH|ELIZABETH FORWARD|ELIZABETH TOWNSHIP|FIFTH THIRD|FOREST HILLS|FOX CHAPEL|\
+    FRANKLIN PARK|GATEWAY SCHOOL|GREEN TREE|HAMPTON TOWNSHIP|HARRISON TOWNSHIP|HOME LOAN|HOUSEHOLD FINANCE|HUNTINGTON BANK|HUNTINGTON NATIONAL|IN CHRIST|\
+    INDIANA TOWNSHIP|INGRAM BOROUGH|JEFFERSON HILLS|JP MORGAN CHASE|JPMORGAN CHASE|KEYSTONE OAKS|LAND BANK|LOAN ASSN|LOAN ASSOCIATION|LOAN SERVICES|\
+    LOAN SERVICING|MCKEES ROCKS|MELLON BANK|MOON AREA|MOON TOWNSHIP|MOUNT LEBANON|MOUNT OLIVER|MT LEBANON|MT OLIVER|MUNHALL BOROUGH|NEW JERSEY|NEW YORK|\
+    NEW YORK MELLON|NORTH ALLEGHENY|NORTH FAYETTE|NORTH HILLS|NORTH VERSAILLES|OF CHRIST|OF ELIZABETH|PENN HILLS|PENN POWER|PINE RICHLAND|PLEASANT HILLS|\
+    PLUM BOROUGH|PORT AUTHORITY|QUAKER VALLEY|RANKIN BOROUGH|RESERVE TOWNSHIP|ROBERT MORRIS UNIVERSITY|ROBINSON TOWNSHIP|ROMAN CATHOLIC|ROSS TOWNSHIP|\
+    SCOTT TOWNSHIP|SHALER AREA|SHALER TOWNSHIP|SOUTH ALLEGHENY|SOUTH FAYETTE|SOUTH HILLS|SOUTH PARK|SOUTH VERSAILLES|STEEL VALLEY|STO ROX|STOWE TOWNSHIP|\
+    TAX LIEN|TURTLE CREEK|UNITED STATES|UPPER ST CLAIR|VERONA BOROUGH|WELLS FARGO|WEST ALLEGHENY|WEST DEER|WEST HOMESTEAD|WEST JEFFERSON|WEST MIFFLIN|\
+    WEST VIEW|WHITAKER BOROUGH|WHITE OAK|WILMERDING BOROUGH|WOODLAND HILLS";
+/// Words that are names of banks and places, and that nobody has as a name: next to them no other word is needed.
+const PROPER_WORDS: &str = "\
+    ALIQUIPPA AMBRIDGE AVONWORTH BLAWNOX BNY BRIDGEVILLE CITIBANK CITIFINANCIAL CITIGROUP CITIMORTGAGE CLAIRTON CORAOPOLIS DELAWARE DEUTSCHE DORMONT \
+    DRAVOSBURG DUQUESNE EDGEWOOD EMSWORTH ETNA FNB GLASSPORT GLS GNMA GREENSBURG HARRISBURG HOMESTEAD HSBC ILLINOIS JOHNSTOWN JPMORGAN KEYBANK LEETSDALE \
+    MARYLAND MCKEESPORT MICHIGAN MILLVALE MONONGAHELA MONROEVILLE MTAG NATIONSTAR NEXTIER NORTHGATE OAKMONT OCWEN OHIO PHILADELPHIA PNC SEWICKLEY \
+    SHARPSBURG SUNTRUST SWISSVALE TARENTUM TRUIST WACHOVIA WILKINSBURG XSPAND";
+/// Institutions that have the name of a place after `OF`: `BOROUGH OF TARENTUM`.
+const BEFORE_PLACES: &[&str] =
+    &["ARCHDIOCESE", "BANK", "BOROUGH", "CITY", "COMMONWEALTH", "COUNTY", "DIOCESE", "MUNICIPALITY", "TOWNSHIP", "UNIVERSITY"];
 /// Words of institutions that are no churches, whatever their names begin with: `FIRST NATIONAL BANK`.
 const NO_CHURCH_WORDS: &[&str] = &["BANK", "CAPITAL", "FINANCIAL", "FUNDING", "MORTGAGE", "NATIONAL", "SAVINGS"];
 /// What is before the name of a saint.
 const SAINT_WORDS: [&str; 2] = ["SAINT", "ST"];
-/// Words of institutions that persons have as a name, too: with one of them, a single other name is not certainly that of the institution.
-const NAME_WORDS: [&str; 6] = ["AN", "CHRISTIAN", "LAND", "LIEN", "LIGHT", "POWER"];
+/// Names of saints that are no usual given names.
+const SAINTS: &[&str] =
+    &["AGATHA", "ALPHONSUS", "AUGUSTINE", "BARNABAS", "BASIL", "BENEDICT", "BERNADETTE", "GERMAINE", "LUKE", "STANISLAUS", "URSULA"];
+/// Words of institutions that are named after saints.
+const SAINT_INSTITUTIONS: &[&str] =
+    &["CATHEDRAL", "CATHOLIC", "CEMETERY", "CHURCH", "COLLEGE", "EPISCOPAL", "HOSPITAL", "LUTHERAN", "ORTHODOX", "SEMINARY", "UNIVERSITY"];
+
+static KNOWN: LazyLock<Vec<Vec<&'static str>>> = LazyLock::new(|| KNOWN_NAMES.split('|').map(|name| name.split(' ').collect()).collect());
+static PROPER: LazyLock<HashSet<&'static str>> = LazyLock::new(|| PROPER_WORDS.split(' ').collect());
 
 /// Whether words in capitals are certainly the name of one institution, and of nobody else.
 pub(crate) fn is_institution(words: &[String]) -> bool {
@@ -251,19 +254,20 @@ pub(crate) fn is_institution(words: &[String]) -> bool {
     if !is_church && !has(ORGANISATION_WORDS) {
         return false;
     }
-    match *others(words, is_church) {
-        [] => true,
-        // A single name is that of the institution, unless it is one that persons have: `JOHN BANK`. A saint has one, too.
-        [at] => {
-            let word_at = |at: Option<usize>| at.and_then(|at| words.get(at)).map(String::as_str);
-            let (before, after) = (word_at(at.checked_sub(1)), word_at(at.checked_add(1)));
-            let is_saint = before.is_some_and(|word| SAINT_WORDS.contains(&word));
-            let is_near_name = [before, after].into_iter().flatten().any(|word| NAME_WORDS.contains(&word));
-            let is_of_person = word_at(Some(at)).is_some_and(|word| is_given_name(word) || is_family_name(word));
-            is_saint || !(is_near_name || is_of_person)
-        }
-        _ => false,
-    }
+    let is_saints = has(SAINT_INSTITUTIONS);
+    others(words, is_church).into_iter().all(|at| is_of_institution(words, at, is_saints))
+}
+
+/// Whether a word that is in no list has a place in a text where no name of a person stands: after `CITY OF`, after `ST` in the name of an institution that is
+/// named after a saint, or as a letter before a word of institutions.
+fn is_of_institution(words: &[String], at: usize, is_saints: bool) -> bool {
+    let word_at = |at: Option<usize>| at.and_then(|at| words.get(at)).map_or("", String::as_str);
+    let [second, before, word, after] = [at.checked_sub(2), at.checked_sub(1), Some(at), at.checked_add(1)].map(word_at);
+    let is_place = before == "OF" && BEFORE_PLACES.contains(&second) && !is_given_name(word) && !is_family_name(word);
+    let saint = word.strip_suffix('S').filter(|name| is_given_name(name)).unwrap_or(word);
+    let is_saint = is_saints && SAINT_WORDS.contains(&before) && (is_given_name(saint) || SAINTS.contains(&word));
+    let is_letter = word.chars().count() == 1 && ORGANISATION_WORDS.contains(&after);
+    is_place || is_saint || is_letter
 }
 
 /// The places of the words that are in no list.
@@ -271,13 +275,17 @@ fn others(words: &[String], is_church: bool) -> Vec<usize> {
     let (mut others, mut at) = (Vec::new(), 0);
     while let Some(word) = words.get(at).map(String::as_str) {
         let rest = words.get(at..).unwrap_or_default();
-        let known = KNOWN_NAMES.iter().find(|known| rest.len() >= known.len() && known.iter().zip(rest).all(|(own, word)| own == word));
-        if let Some(known) = known {
-            at += known.len();
+        let begins_with = |known: &[&str]| rest.len() >= known.len() && known.iter().zip(rest).all(|(own, word)| own == word);
+        if let Some(count) = KNOWN.iter().filter(|known| begins_with(known)).map(Vec::len).max() {
+            at += count;
             continue;
         }
         let is_number = word.bytes().all(|byte| byte.is_ascii_digit());
-        let is_listed = ORGANISATION_WORDS.contains(&word) || NEUTRAL_WORDS.contains(&word) || is_number || (is_church && word == "CHURCH");
+        let is_listed = ORGANISATION_WORDS.contains(&word)
+            || NEUTRAL_WORDS.contains(&word)
+            || PROPER.contains(word)
+            || is_number
+            || (is_church && word == "CHURCH");
         if !is_listed {
             others.push(at);
         }
@@ -318,6 +326,15 @@ mod tests {
             "SAINT VINCENT COLLEGE",
             "ST MARYS CHURCH",
             "CARNEGIE MELLON UNIVERSITY",
+            "CITY OF FARRELL",
+            "TOWNSHIP OF HEMPFIELD",
+            "DOLLAR BANK",
+            "DUQUESNE SCHOOL DISTRICT",
+            "BALDWIN BOROUGH",
+            "BANK OF NEW YORK",
+            "T BANK",
+            "CHURCH OF GOD IN CHRIST",
+            "ST BARNABAS CHURCH",
         ] {
             assert!(is_of(name), "{name}");
         }
@@ -346,6 +363,21 @@ mod tests {
             "CHURCH JOHN PNC BANK",
             "FIRST NATIONAL BANK THI CHURCH",
             "ACME BRIDGE AUTHORITY",
+            "KOWALSKI HUD",
+            "HUD KOWALSKI",
+            "KOWALSKI BANK",
+            "KOWALSKI FIRST NATIONAL BANK",
+            "KOWALSKI CITY OF FARRELL",
+            "CITY OF PITTSBURGH KOWALSKI",
+            "PENN HILLS SCHOOL DISTRICT KOWALSKI",
+            "CHURCH OF GOD KOWALSKI",
+            "ST KOWALSKI HOSPITAL",
+            "ST JOHN HUD",
+            "BANK OF JOHN",
+            "J SCOTT TOWNSHIP",
+            "POWER HUD",
+            "LAND HUD",
+            "SOUTH HUD",
             "JOHN SMITH",
             "",
         ] {
@@ -359,6 +391,9 @@ mod tests {
         for list in [ORGANISATION_WORDS, NEUTRAL_WORDS] {
             assert!(list.is_sorted_by(|one, other| one < other), "{list:?}");
         }
-        assert!(KNOWN_NAMES.is_sorted());
+        assert!(KNOWN.is_sorted_by(|one, other| one < other) && KNOWN.iter().all(|name| name.len() > 1), "{:?}", *KNOWN);
+        let proper: Vec<&str> = PROPER_WORDS.split(' ').collect();
+        assert!(proper.is_sorted_by(|one, other| one < other), "{proper:?}");
+        assert!(proper.iter().all(|word| !is_given_name(word) && !is_family_name(word)), "{proper:?}");
     }
 }

@@ -2,8 +2,9 @@
 //! initials.
 //!
 //! A text can have several names: of who receives the mail (`C/O`), of a trustee, of a second owner, of who is acted for. It is shown in full only if each of
-//! them is certainly that of an organisation. Two names without a word or a sign between them are one, and a text whose words are not those of an institution
-//! but for one is none. A name with a legal form at its end is that of a company, which can be named after persons: `JOHN SMITH PLUMBING LLC`.
+//! them is certainly that of an organisation. Two names without a word or a sign between them are one, and a text with a word that institutions do not have is
+//! none of an institution: `KOWALSKI HUD`. A name with a legal form at its end is that of a company, which can be named after persons: `JOHN SMITH PLUMBING
+//! LLC`, `SMITH & JONES LLC`.
 
 use crate::company_forms::{self, compared_words};
 use crate::institution_names::is_institution;
@@ -81,40 +82,51 @@ const OWNER_KIND_WORDS: &[&str] = &[
 /// The initials that are shown of a name.
 const INITIALS_MAX: usize = 5;
 
-/// The words of a name.
-type Name = Vec<String>;
+/// Words that the name of an institution has before `FOR`: `HABITAT FOR HUMANITY`.
+const BEFORE_FOR: [&str; 4] = ["CENTER", "FOUNDATION", "HABITAT", "INSTITUTE"];
 
-/// The names in a text. Those of a group are joined by a comma, a dash, "and", "or", "for" or "by"; groups are apart from each other.
+/// A name in a text.
+#[derive(Default)]
+struct Name {
+    words: Vec<String>,
+    /// Whether `&` or "and" joins it to the next one.
+    has_and: bool,
+}
+
+/// The names in a text. Those of a group are joined by a comma, a dash, a slash, "and", "or", "for" or "by"; groups are apart from each other.
 fn names(text: &str) -> Vec<Vec<Name>> {
     let mut spaced = String::with_capacity(text.len());
     for letter in text.to_uppercase().chars() {
         match letter {
-            ',' | '&' | '+' | '(' | ')' => spaced.push_str(" & "),
+            '&' | '+' => spaced.push_str(" & "),
+            ',' | '(' | ')' => spaced.push_str(" - "),
             ';' | '|' | '%' | ':' => spaced.push_str(" ; "),
             letter => spaced.push(letter),
         }
     }
     let spaced = tight_slashes(&spaced);
-    let (mut groups, mut group, mut name) = (Vec::new(), Vec::new(), Name::new());
+    let (mut groups, mut group, mut name) = (Vec::new(), Vec::new(), Name::default());
     for word in spaced.split_whitespace() {
         let letters = letters(word);
         let recipient = RECIPIENT_MARKS.iter().find_map(|mark| word.strip_prefix(mark));
-        let is_care_of = letters == "OF" && name.last().is_some_and(|last| last == "CARE");
+        let is_care_of = letters == "OF" && name.words.last().is_some_and(|last| last == "CARE");
+        let is_own_for = letters == "FOR" && matches!(name.words.as_slice(), [first] if BEFORE_FOR.contains(&first.as_str()));
         if is_care_of {
-            name.pop();
+            name.words.pop();
         }
         if recipient.is_some() || is_care_of || word == ";" || BETWEEN.contains(&letters.as_str()) {
             group.push(std::mem::take(&mut name));
             groups.push(std::mem::take(&mut group));
-            name.extend(recipient.filter(|rest| !rest.is_empty()).map(str::to_owned));
-        } else if letters.is_empty() || JOINING_WORDS.contains(&letters.as_str()) {
+            name.words.extend(recipient.filter(|rest| !rest.is_empty()).map(str::to_owned));
+        } else if letters.is_empty() || (JOINING_WORDS.contains(&letters.as_str()) && !is_own_for) {
+            name.has_and = word == "&" || letters == "AND";
             group.push(std::mem::take(&mut name));
         } else {
             for (at, part) in word.split('/').enumerate() {
                 if at > 0 {
                     group.push(std::mem::take(&mut name));
                 }
-                name.extend((!part.is_empty()).then(|| part.to_owned()));
+                name.words.extend((!part.is_empty()).then(|| part.to_owned()));
             }
         }
     }
@@ -135,10 +147,16 @@ fn letters(word: &str) -> String {
 /// The names of a group that have words. A legal form alone belongs to the name before: `SERVICES, LLC`.
 fn joined(group: Vec<Name>) -> Vec<Name> {
     let mut joined: Vec<Name> = Vec::new();
-    for name in group.into_iter().filter(|name| name.iter().any(|word| !letters(word).is_empty())) {
-        match joined.last_mut().filter(|_| is_form(&name)) {
-            Some(before) => before.extend(name),
-            None => joined.push(name),
+    for name in group {
+        let has_words = name.words.iter().any(|word| !letters(word).is_empty());
+        let is_form_alone = has_words && is_form(&name.words);
+        match joined.last_mut().filter(|_| !has_words || is_form_alone) {
+            Some(before) => {
+                before.has_and = name.has_and || (before.has_and && !has_words);
+                before.words.extend(name.words);
+            }
+            None if has_words => joined.push(name),
+            None => {}
         }
     }
     joined
@@ -173,17 +191,19 @@ fn has_legal_form(words: &mut Vec<String>) -> bool {
     company_forms::remove(words).iter().any(|form| LEGAL_FORMS.contains(&form.abbreviation()))
 }
 
-/// Whether names that are joined are those of organisations. The first one can be one word of the name of an organisation that is named after several:
-/// `BARNES & NOBLE COLLEGE`, `HABITAT FOR HUMANITY INC`. Two such words can be a person next to a company: `SMITH, JOHN & ACME LLC`. They are a firm if it
-/// has a legal form and they are family names that are no given names: `SMITH, JONES & BAKER LLC`.
+/// Whether names that are joined are those of organisations. A letter can be the beginning of the name of one: `M & T BANK`. A company with a legal form can be
+/// named after several: `BAKER & SONS LLC`, and with a comma if they are family names that are no given names: `SMITH, JONES & BAKER LLC`. Other words next to
+/// a name can be a person next to an organisation: `KOWALSKI & PNC BANK`, `SMITH, ACME LLC`, `SMITH, JOHN & ACME LLC`.
 fn are_organisations(group: &[Name]) -> bool {
-    let is_firm = group.last().and_then(|last| compared_words(&last.join(" "))).is_some_and(|mut words| has_legal_form(&mut words));
-    let is_of_family = |name: &Name| name.iter().all(|word| is_family_name(&letters(word)));
+    let is_company = |name: &Name| compared_words(&name.words.join(" ")).is_some_and(|mut words| has_legal_form(&mut words));
+    let is_firm = matches!(group, [.., before, last] if before.has_and && is_company(last));
+    let is_of_family = |name: &Name| name.words.iter().all(|word| is_family_name(&letters(word)));
     let is_of_next = |at: usize, name: &Name| {
-        let is_first_word = at == 0 && name.len() == 1;
-        at + 1 < group.len() && (is_first_word || (is_firm && is_of_family(name)))
+        let is_letter = matches!(name.words.as_slice(), [word] if letters(word).chars().count() == 1);
+        let is_first_word = at == 0 && name.words.len() == 1 && name.has_and;
+        at + 1 < group.len() && (is_letter || (is_firm && (is_first_word || is_of_family(name))))
     };
-    group.iter().enumerate().all(|(at, name)| is_one_organisation(name) || is_of_next(at, name))
+    group.iter().enumerate().all(|(at, name)| is_one_organisation(&name.words) || is_of_next(at, name))
 }
 
 /// Whether every name in a text is certainly that of an organisation.
@@ -279,8 +299,8 @@ mod tests {
     const GIVEN: [&str; 7] = ["JOHN", "Mary Ann", "Jos\u{e9}", "Zo\u{eb}", "THI", "Jean-Luc", "patricia"];
     const FAMILY: [&str; 9] =
         ["SMITH", "O'Neil", "O\u{2019}BRIEN", "Smith-Jones", "DE LA CRUZ", "Pe\u{f1}a", "Nguy\u{1ec5}n", "Church", "kowalski"];
-    /// Texts with the name of a person: `{G}` is the given name, and `{F}` that of the family.
-    const TEXTS: [&str; 63] = [
+    /// Texts with the name of a person: `{G}` is the given name, and `{F}` that of the family, which also stands alone next to an organisation.
+    const TEXTS: &[&str] = &[
         "{F} {G}",
         "{F}, {G}",
         "{G} {F}",
@@ -344,6 +364,22 @@ mod tests {
         "MTAG SERVICES LLC {G} {F}",
         "{F} & {G} & ACME LLC",
         "{F}, {G}, JONES & ACME LLC",
+        "{F} HUD",
+        "HUD {F}",
+        "{F} CITY OF PITTSBURGH",
+        "CITY OF PITTSBURGH {F}",
+        "PENN HILLS SCHOOL DISTRICT {F}",
+        "{F} FIRST NATIONAL BANK",
+        "{F} & PNC BANK",
+        "{F}, PNC BANK",
+        "{F} AND CITY OF PITTSBURGH",
+        "{F} FOR PNC BANK",
+        "{F} BY ACME LLC",
+        "{F} OR ACME LLC",
+        "{F} - ACME LLC",
+        "{F}/ACME LLC",
+        "{F} (ACME LLC)",
+        "{F}, ACME LLC",
     ];
 
     /// Proves that no part of the name of a person is shown, in whatever order, spelling and company it stands, and that what is masked stays as it is.
@@ -378,7 +414,13 @@ mod tests {
             "WELLS FARGO BANK, N.A.",
             "PENN HILLS SCHOOL DISTRICT",
             "PNC BANK - N.A.",
-            "BARNES & NOBLE COLLEGE BOOKSELLERS",
+            "BARNES & NOBLE COLLEGE BOOKSELLERS INC",
+            "KOWALSKI & SONS LLC",
+            "M & T BANK",
+            "PITTSBURGH WATER & SEWER AUTHORITY",
+            "BOROUGH OF TARENTUM",
+            "CITY OF FARRELL",
+            "DUQUESNE SCHOOL DISTRICT",
             "SMITH & CO LLC",
             "CAPITAL ASSET RESEARCH FUNDING LP",
             "US BANK NATIONAL ASSOCIATION TRUSTEE",
@@ -422,6 +464,8 @@ mod tests {
             ("SMITH, JONES & PNC BANK", "S. J. P. B."),
             ("ACME BRIDGE AUTHORITY", "A. B. A."),
             ("CHRISTIAN CHURCH", "C. C."),
+            ("KOWALSKI HUD", "K. H."),
+            ("BARNES & NOBLE COLLEGE BOOKSELLERS", "B. N. C. B."),
             ("PAT EXAMPLE", "P. E."),
             (long.as_str(), "S. S. S. S. S."),
             ("LLC", "L."),
