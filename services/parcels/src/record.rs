@@ -294,6 +294,12 @@ impl Parcel {
 
 impl ChangeRecord for Parcel {
     type Details = NoDetails;
+
+    const ON_DAY: Option<fn(&mut Self, Date)> = Some(|record, day| {
+        if let Some(lien) = &mut record.lien {
+            lien.set_day(day);
+        }
+    });
 }
 
 impl Record for Parcel {
@@ -500,6 +506,21 @@ mod tests {
         let record = with_every_field();
         let before = Parcel { tier_before: String::new(), r: None, ..record.clone() };
         testing::assert_change_reads_back("changes.parcels", &record.id.clone(), before, record);
+    }
+
+    /// Proves that a record of a lien has the status of the day on which it is read, once, and that a lien that is paid stays as it is.
+    #[test]
+    fn liens_are_read_as_of_a_day() {
+        let lien = |status: &str| Lien { status: status.into(), filed: "2006-11-20".into(), why: "b".into(), ..Lien::default() };
+        let on = |status: &str, day: &str| {
+            let record = Parcel { lien: Some(Box::new(lien(status))), ..parcel() };
+            let read = record.on_day(day.parse().unwrap());
+            assert_eq!(read.clone().on_day(day.parse().unwrap()), read);
+            read.lien.unwrap().status
+        };
+        assert_eq!([on("OPEN", "2026-11-19"), on("OPEN", "2026-11-20")], ["OPEN", "EXPIRED_REVIEW"]);
+        assert_eq!([on("PARTIAL", "2026-11-20"), on("SATISFIED", "2026-11-20")], ["EXPIRED_REVIEW", "SATISFIED"]);
+        assert_eq!(parcel().on_day("2099-01-01".parse().unwrap()), parcel());
     }
 
     /// Proves which lists a parcel is in: those of all, its county, its township and its class, and the same of the tier `high`; a parcel that is not

@@ -2,10 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::record::lien::{Lien, OPEN, PARTIAL, lien_list, unmatched_list};
+use crate::record::lien::{EXPIRED_REVIEW, Lien, OPEN, PARTIAL, SATISFIED, STRUCK, lien_list, unmatched_list};
 use crate::record::{Parcel, id};
 use feed::places::{Segment, Walk};
-use jiff::ToSpan;
 use jiff::civil::Date;
 use operation::problem::Problem;
 use operation::{Definition, Price, Surface};
@@ -28,10 +27,8 @@ pub const NAME: &str = "lien_bundle_report";
 const RULE: &str = "tax-liens/2";
 /// The most liens of a report.
 const LIENS_MAX: usize = 500;
-/// A lien that is open after so many years is to be reviewed.
-const EXPIRY_YEARS: i64 = 20;
-/// The status of a lien that is open after that time.
-const EXPIRED_REVIEW: &str = "EXPIRED_REVIEW";
+/// Says that nothing is known of the parcel.
+const UNKNOWN: &str = "no lien and no assessment of this PIN is recorded: check the number";
 
 /// Arguments of `lien_bundle_report`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -145,17 +142,14 @@ pub struct LienBundle {
 
 impl BundledLien {
     /// The lien as of a day.
-    fn new(lien: Lien, today: Date) -> Self {
-        let expires = lien.filed.parse::<Date>().ok().map(|filed| filed.saturating_add(EXPIRY_YEARS.years()));
-        let is_open = lien.status == OPEN || lien.status == PARTIAL;
-        let (status, survives, why) = match (expires, lien.status.as_str()) {
-            (Some(expires), _) if is_open && expires <= today => {
-                (EXPIRED_REVIEW, None, format!("{}; {EXPIRY_YEARS} years after it was filed passed on {expires}", lien.why))
-            }
-            (_, OPEN) => (OPEN, Some(true), lien.why),
-            (_, PARTIAL) => (PARTIAL, Some(true), lien.why),
-            (_, crate::record::lien::STRUCK) => (crate::record::lien::STRUCK, Some(false), lien.why),
-            _ => (crate::record::lien::SATISFIED, Some(false), lien.why),
+    fn new(mut lien: Lien, today: Date) -> Self {
+        lien.set_day(today);
+        let (status, survives) = match lien.status.as_str() {
+            EXPIRED_REVIEW => (EXPIRED_REVIEW, None),
+            OPEN => (OPEN, Some(true)),
+            PARTIAL => (PARTIAL, Some(true)),
+            STRUCK => (STRUCK, Some(false)),
+            _ => (SATISFIED, Some(false)),
         };
         Self {
             dtd: lien.dtd,
@@ -166,7 +160,7 @@ impl BundledLien {
             amount: lien.amount_cents.map(|cents| Dollars { cents }.as_f64()),
             status,
             survives,
-            why,
+            why: lien.why,
             last_entry: lien.last_entry,
             assignee: lien.assignee,
             block_lot: lien.block_lot,
@@ -258,14 +252,14 @@ async fn liens(reader: &mut Reader<Parcels>, list: &str) -> Result<Vec<Lien>, Pr
     Ok(shown)
 }
 
-async fn report(text: &str, reader: &mut Reader<Parcels>) -> Result<LienBundle, Problem> {
+/// The report of the parcel with a PIN, and whether a lien or an assessment of it is recorded.
+async fn report(text: &str, reader: &mut Reader<Parcels>) -> Result<(LienBundle, bool), Problem> {
     let pin = pin(text)?;
     let (own, unmatched) = (liens(reader, &lien_list(&pin)).await?, liens(reader, &unmatched_list(&pin)).await?);
     let parcel: Option<Parcel> = FEED.records_by_id(&reader.at, &[id(COUNTY, &pin)]).await?.into_iter().next().flatten();
-    if parcel.is_none() && own.is_empty() {
-        reader.note("no lien and no assessment of this PIN is recorded: check the number".to_owned());
-    }
-    Ok(bundle(&pin, parcel.map(|parcel| parcel.address).unwrap_or_default(), own, unmatched, reader.today()))
+    let is_known = parcel.is_some() || !own.is_empty();
+    let address = parcel.map(|parcel| parcel.address).unwrap_or_default();
+    Ok((bundle(&pin, address, own, unmatched, reader.today()), is_known))
 }
 
 impl Read for Arguments {
@@ -289,20 +283,31 @@ impl Read for Arguments {
     }
 
     async fn preview(self, _: Filter, reader: &mut Reader<Parcels>) -> Result<Option<Value>, Problem> {
-        let Summary { count, total, per_body, .. } = report(&self.pin, reader).await?.summary;
-        Ok(Some(json!({ "count": count, "total": total, "perBody": per_body })))
+        let (LienBundle { summary: Summary { count, total, per_body, .. }, .. }, is_known) = report(&self.pin, reader).await?;
+        let mut preview = json!({ "count": count, "total": total, "perBody": per_body });
+        // Nobody should pay for a report that is known to be empty.
+        if !is_known {
+            preview["note"] = json!(UNKNOWN);
+        }
+        Ok(Some(preview))
     }
 
     async fn answer(self, _: Filter, reader: &mut Reader<Parcels>) -> Result<LienBundle, Problem> {
-        report(&self.pin, reader).await
+        let (bundle, is_known) = report(&self.pin, reader).await?;
+        reader.note((!is_known).then(|| UNKNOWN.to_owned()));
+        Ok(bundle)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use feed::testing::{HOUR_MS, START_MS, World, call, text, value};
     use jiff::civil::date;
+    use operation::{Call, Stage};
+    use reads::read::operation;
 
     use super::*;
+    use crate::record::TABLES;
 
     const TODAY: Date = date(2026, 11, 20);
 
@@ -385,6 +390,24 @@ mod tests {
         let unmatched = |status: &str| bundle("x", String::new(), Vec::new(), vec![lien(&["County"], status, Some(1))], TODAY);
         assert_eq!((unmatched(OPEN).redemption.posture, unmatched(OPEN).summary.count), ("review_needed", 0));
         assert_eq!(unmatched("SATISFIED").redemption.posture, "none_open");
+    }
+
+    /// Proves that the preview and the report of a parcel of which nothing is recorded say so, and those of a parcel without liens do not.
+    #[tokio::test]
+    async fn unknown_parcels_are_noted() {
+        const KNOWN: &str = "0028F00194000000";
+        let world = World::new().await;
+        let parcel = Parcel { id: id(COUNTY, KNOWN), pin: KNOWN.into(), county: COUNTY.into(), ..Parcel::default() };
+        world.fill_records(&TABLES, &[parcel]).await;
+        let context = world.context(START_MS + 24 * HOUR_MS);
+        let tool = operation::<Arguments>();
+        for (number, is_known) in [(KNOWN, true), ("0028F00195000000", false)] {
+            let unpaid = Call { stage: Stage::Preview, ..call(&context) };
+            let preview = text((tool.run)(unpaid, json!({ "pin": number })).await.unwrap());
+            let found = value(&context, &tool, json!({ "pin": number })).await;
+            assert_eq!([&preview, &found["note"].to_string()].map(|shown| shown.contains(UNKNOWN)), [!is_known; 2], "{preview} {found}");
+            assert_eq!((&found["summary"]["count"], &found["redemption"]["posture"]), (&json!(0), &json!("none_open")));
+        }
     }
 
     /// Proves that a PIN of Cook County is refused with the name of the argument and of the county that is covered.

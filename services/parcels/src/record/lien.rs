@@ -1,5 +1,7 @@
 //! Tax liens in the records of the service.
 
+use jiff::ToSpan;
+use jiff::civil::Date;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use texts::allegheny::pins_of_block_lot;
@@ -14,8 +16,12 @@ pub const PARTIAL: &str = "PARTIAL";
 pub const SATISFIED: &str = "SATISFIED";
 /// A lien that was struck off.
 pub const STRUCK: &str = "STRUCK";
+/// A lien that is open, or satisfied in part, [`EXPIRY_YEARS`] after it was filed.
+pub const EXPIRED_REVIEW: &str = "EXPIRED_REVIEW";
+/// A lien that is open after so many years is to be reviewed.
+const EXPIRY_YEARS: i64 = 20;
 
-/// A tax lien. `""` and null mean unknown. Whether it is older than 20 years depends on the day of the answer, so a report says that and the record does not.
+/// A tax lien. `""` and null mean unknown. Whether it is older than 20 years depends on the day of the answer, so changes do not say that.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 #[schemars(rename = "RecordedLien")]
@@ -33,7 +39,7 @@ pub struct Lien {
     pub filed: String,
     /// The amount in cents, without interest and costs; null if it is unknown, and if it is unknown how much of it is left.
     pub amount_cents: Option<i64>,
-    /// What the entries say: `OPEN`, `PARTIAL`, `SATISFIED` or `STRUCK`.
+    /// What the entries say: `OPEN`, `PARTIAL`, `SATISFIED` or `STRUCK`; `EXPIRED_REVIEW` if it is open 20 years after it was filed.
     pub status: String,
     /// Which entry or field gives the status.
     pub why: String,
@@ -60,6 +66,16 @@ pub fn unmatched_list(pin: &str) -> String {
 }
 
 impl Lien {
+    /// Sets the status as of a day: a lien that is open 20 years after it was filed is to be reviewed.
+    pub(crate) fn set_day(&mut self, day: Date) {
+        let is_open = [OPEN, PARTIAL].contains(&self.status.as_str());
+        let expires = self.filed.parse::<Date>().ok().map(|filed| filed.saturating_add(EXPIRY_YEARS.years()));
+        if let Some(expires) = expires.filter(|expires| is_open && *expires <= day) {
+            EXPIRED_REVIEW.clone_into(&mut self.status);
+            self.why = format!("{}; {EXPIRY_YEARS} years after it was filed passed on {expires}", self.why);
+        }
+    }
+
     /// The places of the lien in lists: the newest tax year first.
     #[must_use]
     pub fn places(&self, pin: &str) -> Vec<Place> {
