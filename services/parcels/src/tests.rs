@@ -233,6 +233,14 @@ fn no_form_of_a_lien_names_a_person() {
         }
         assert!(redacted.contains("0028F***********"));
     }
+    // The name of a family also stands alone next to that of an institution.
+    let alone = |family: &'static str| [format!("{family} HUD"), format!("{family} & PNC BANK")].map(|text| (family, text));
+    for (family, text) in last.into_iter().flat_map(alone) {
+        let whole = serde_json::to_string(&lien_of(&text)).unwrap();
+        for word in family.split(|letter: char| !letter.is_alphanumeric()).filter(|word| word.chars().count() > 2) {
+            assert!(!whole.contains(word), "{word} in {whole}");
+        }
+    }
     let company = lien_of("MTAG SERVICES LLC");
     assert!(serde_json::to_string(&company).unwrap().contains("MTAG SERVICES LLC"));
     assert!(forms(&company).iter().all(|form| !form.to_string().contains("MTAG")));

@@ -108,6 +108,10 @@ impl Read for Arguments {
         }
     }
 
+    fn filter(&self, given: Filter) -> Result<Filter, Problem> {
+        given.of_cook()
+    }
+
     /// Rows show the year of issue only. The days and amounts that the caller gives would tell those of rows, and so would a count of the last days, as of one
     /// day and the next. So the preview has the permits of this year and the last one.
     async fn preview(self, filter: Filter, reader: &mut Reader<Parcels>) -> Result<Option<Value>, Problem> {

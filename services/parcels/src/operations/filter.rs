@@ -46,6 +46,32 @@ impl Filter {
         let of_both = || of_township().or_else(|| self.class.as_deref().map(County::of_class)).map(County::name);
         self.county.as_deref().or_else(of_both)
     }
+
+    /// Reads the filter of a tool that has parcels of Cook County only.
+    ///
+    /// # Errors
+    /// `parameter-invalid`, naming the parameter, also for a township of the other county.
+    pub(crate) fn of_cook(self) -> Result<Self, Problem> {
+        let filter = filter::Filter::normalize(self)?;
+        if let Some(code) = filter.township.as_deref().filter(|code| County::of_township(code) != County::Cook) {
+            let reason = "is a municipality or ward of Allegheny County. Permits are listed for Cook County, Illinois";
+            return Err(Problem::parameter("township", format!("township: {code:?} {reason} ({}), only", cook::COUNTY)));
+        }
+        Ok(filter)
+    }
+
+    /// Says that no parcel can match, if the fields are those of two counties.
+    pub(crate) fn contradiction(&self) -> Option<String> {
+        let fields = [
+            self.county.as_deref().map(|county| ("county", county, county)),
+            self.township.as_deref().map(|code| ("township", code, County::of_township(code).name())),
+            self.class.as_deref().map(|class| ("class", class, County::of_class(class).name())),
+        ];
+        let mut fields = fields.into_iter().flatten();
+        let (_, _, county) = fields.next()?;
+        let (name, value, other) = fields.find(|(_, _, other)| *other != county)?;
+        Some(format!("`{name}` {value} is of {other}, so no parcel of {county} matches"))
+    }
 }
 
 /// Reads the PIN of a parcel of Cook County.
@@ -154,6 +180,25 @@ mod tests {
         ] {
             assert_eq!(of(filter.clone()).as_deref(), county, "{filter}");
         }
+    }
+
+    /// Proves that fields of two counties are noted, and that a township of Allegheny County is refused where only Cook County is listed.
+    #[test]
+    fn fields_of_two_counties() {
+        let of = |json: serde_json::Value| serde_json::from_value::<Filter>(json).unwrap();
+        for (filter, noted) in [
+            (json!({"county": "cook-il", "township": "104"}), Some("`township` 104 is of allegheny-pa, so no parcel of cook-il matches")),
+            (json!({"county": "allegheny-pa", "class": "517"}), Some("`class` 517 is of cook-il, so no parcel of allegheny-pa matches")),
+            (json!({"township": "77", "class": "C411"}), Some("`class` C411 is of allegheny-pa, so no parcel of cook-il matches")),
+            (json!({"county": "cook-il", "township": "77", "class": "517"}), None),
+            (json!({"class": "EX"}), None),
+            (json!({}), None),
+        ] {
+            assert_eq!(of(filter.clone()).normalize().unwrap().contradiction().as_deref(), noted, "{filter}");
+        }
+        let refused = of(json!({"township": "104"})).of_cook().unwrap_err();
+        assert!(refused.parameter == "township" && refused.detail.contains("cook-il"), "{}", refused.detail);
+        assert_eq!(of(json!({"township": "West Chicago"})).of_cook().unwrap().township.as_deref(), Some("77"));
     }
 
     /// Proves that parcels without a tier match only a filter without one.

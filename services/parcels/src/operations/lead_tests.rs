@@ -8,7 +8,7 @@ use bytes::Bytes;
 use feed::testing::records::RecordView;
 use feed::testing::{HOUR_MS, START_MS, World, call, text, value};
 use operation::context::Context;
-use operation::{Call, Caller};
+use operation::{Call, Caller, Stage};
 use reads::read::operation;
 use schemas::key;
 use schemas::position::Seq;
@@ -112,6 +112,22 @@ async fn the_county_follows_from_the_place() {
         );
         let has_its_rows = found["leads"].as_array().unwrap().iter().all(|lead| arguments == json!({}) || lead["county"] == county);
         assert!(has_its_rows && found["count"] != 0, "{arguments}: {found}");
+    }
+}
+
+/// Proves that an answer, and the preview of the paid tool, say so if no parcel can match since the fields are those of two counties.
+#[tokio::test]
+async fn fields_of_two_counties_are_noted() {
+    const NOTE: &str = "`township` 104 is of allegheny-pa, so no parcel of cook-il matches";
+    let (_world, context) = counties().await;
+    let (route, tool) = (operation::<leads::RouteArguments>(), operation::<leads::ToolArguments>());
+    for (township, is_noted) in [("104", true), ("77", false)] {
+        let arguments = json!({ "county": "cook-il", "township": township });
+        let unpaid = Call { stage: Stage::Preview, ..call(&context) };
+        let preview = text((tool.run)(unpaid, arguments.clone()).await.unwrap());
+        let (free, paid) = (value(&context, &route, arguments.clone()).await, value(&context, &tool, arguments).await);
+        assert_eq!([preview, free.to_string(), paid.to_string()].map(|shown| shown.contains(NOTE)), [is_noted; 3], "{free} {paid}");
+        assert_eq!(free["total"] == 0, is_noted, "{free}");
     }
 }
 

@@ -94,6 +94,7 @@ impl Read for RouteArguments {
             if is_redacted { redacted(reader, &filter, limit).await? } else { page(reader, &filter, limit, self.after.as_deref()).await? };
         let county = filter.county().unwrap_or(texts::cook::COUNTY);
         reader.note(other_counties_note(&counts, county));
+        reader.note(filter.contradiction());
         let base_url = reader.context().settings.services.get("parcels").map_or("", |own| own.base_url.as_str());
         Ok(Leads {
             updated: reader.updated().await?,
@@ -154,6 +155,8 @@ struct Preview {
     counts: Counts,
     total: i64,
     leads: Vec<RedactedParcel>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<String>,
 }
 
 /// The first leads, in the order of their redacted form, so that neither the order nor a larger `limit` tells which is first.
@@ -168,7 +171,7 @@ async fn preview(filter: &Filter, reader: &Reader<Parcels>) -> Result<Option<Val
     let counts = Counts::read(reader.context(), &reader.at, filter).await?;
     let found = redacted(reader, filter, PREVIEW_ROWS).await?;
     let leads = found.items.iter().map(Redact::redacted).collect();
-    Ok(serde_json::to_value(Preview { total: counts.total(), counts, leads }).ok())
+    Ok(serde_json::to_value(Preview { total: counts.total(), counts, leads, note: filter.contradiction() }).ok())
 }
 
 async fn whole(filter: &Filter, after: Option<&str>, reader: &mut Reader<Parcels>) -> Result<PaidLeads, Problem> {
@@ -176,6 +179,7 @@ async fn whole(filter: &Filter, after: Option<&str>, reader: &mut Reader<Parcels
     let counts = Counts::read(reader.context(), &reader.at, filter).await?;
     let found = page(reader, filter, limit, after).await?;
     let county = filter.county.clone().unwrap_or_default();
+    reader.note(filter.contradiction());
     Ok(PaidLeads {
         updated: reader.updated().await?,
         cycle: counts::cycle(&reader.at, &county).await?.cycle,

@@ -114,6 +114,11 @@ async fn permits_in_their_window() {
     assert_eq!((numbers(&page), numbers(&rest)), (vec!["P1", "P5", "P4"], vec!["P2"]));
     let other = ask(&context, &tool, json!({ "days": 30, "after": page["next"] })).await.unwrap_err();
     assert_eq!(other.code, ErrorCode::CursorInvalid);
+    for tool in [tool, operation::<stalled::Arguments>()] {
+        // A ward of the other county, of which no permit is listed.
+        let refused = ask(&context, &tool, json!({ "township": "104" })).await.unwrap_err();
+        assert_eq!((refused.code, refused.parameter.as_str()), (ErrorCode::ParameterInvalid, "township"));
+    }
 }
 
 /// Proves that a permit is stalled from the day after its window and six months on, that only large ones are listed by default, and that each row says that it is an

@@ -135,6 +135,10 @@ impl Read for Arguments {
         }
     }
 
+    fn filter(&self, given: Filter) -> Result<Filter, Problem> {
+        given.of_cook()
+    }
+
     /// Rows show the year of issue only. The amount that the caller gives would tell those of rows, and so would a count of those that are past their window on
     /// one day and the next. So the preview has the large permits that would be past it if they were issued on the last day of their year.
     async fn preview(self, filter: Filter, reader: &mut Reader<Parcels>) -> Result<Option<Value>, Problem> {
