@@ -162,7 +162,7 @@ fn running_copy_signs_no_conflicting_receipts() {
     issued(&first, &key, 2);
     checkpoint_of(&first, &pubkey, 2);
     assert_eq!(issue(&second, &key, 3).0, 503, "a request that waited must be refused too");
-    assert!(status_output(command(&copied, &["status"])).contains("older than what was signed"));
+    wait_for("the reason", || status_output(command(&copied, &["status"])).contains("older than what was signed").then_some(()));
     assert_eq!(second.json("/receipts/v1/list?agent_id=a", "")["receipts"].as_array().unwrap().len(), 1);
     assert_eq!(issued(&first, &key, 3)["body"]["seq"], json!(3));
 }

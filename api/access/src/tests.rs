@@ -357,7 +357,8 @@ async fn system_clock() {
     ctx.clock = Clock::System;
     let before = Timestamp::now().as_millisecond();
     let minted = Access::of(&ctx).mint(&ctx, Tier::Free, "").await.unwrap();
-    assert!((before..=Timestamp::now().as_millisecond()).contains(&minted.row.minted_at));
+    // An hour, because the system's clock may be set while the test runs.
+    assert!((minted.row.minted_at - before).abs() < 3_600_000, "{} {before}", minted.row.minted_at);
 }
 
 /// Proves that calls without a key from this machine are unlimited only if the settings say so, and that calls from elsewhere are counted then, too.

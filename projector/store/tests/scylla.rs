@@ -55,7 +55,8 @@ fn options(address: &str, keyspace: &str) -> Options {
     Options {
         contact_points: vec![address.to_owned()],
         keyspace: keyspace.to_owned(),
-        drop_after: Duration::from_secs(5),
+        // No reader of a replaced generation loses it because the machine is slow.
+        drop_after: HANG_TIMEOUT,
         ..Options::default()
     }
 }

@@ -29,7 +29,7 @@ async fn read(fixture: &Fixture, request: Ask) -> Read {
 /// Proves that nobody who has not signed in sees a page, that the address of the old page of webhooks leads to the new one, and what else is answered.
 #[tokio::test]
 async fn without_a_session() {
-    let fixture = Fixture::stopped();
+    let fixture = Fixture::new(|_| {});
     for path in ["/account", "/account/", "/account/saved", "/account/webhooks", "/account/webhooks/fake/watch_1"] {
         let page = read(&fixture, ask().path(path).header(BROWSER.0, BROWSER.1)).await;
         assert_eq!((page.status.as_u16(), page.header("set-cookie")), (200, ""), "{path}");
@@ -60,7 +60,7 @@ async fn without_a_session() {
 /// Proves that a form that no page of this server sent is refused before it is read, whatever it asks for, and begins no session.
 #[tokio::test]
 async fn forms_of_other_origins_are_refused() {
-    let fixture = Fixture::stopped();
+    let fixture = Fixture::new(|_| {});
     let body = format!("key={}", Key::random().reveal());
     for path in
         ["/account/sign-in", "/account/sign-out", "/account/keys", "/account/saved", "/account/webhooks/new", "/account/webhooks/fake/x"]
@@ -78,7 +78,7 @@ async fn forms_of_other_origins_are_refused() {
 /// Proves that a key that does not work begins no session and is repeated nowhere, and that signing in leads to pages of the portal only.
 #[tokio::test]
 async fn keys_that_do_not_work() {
-    let fixture = Fixture::stopped();
+    let fixture = Fixture::new(|_| {});
     let unknown = Key::random();
     for key in ["", "x", "hw_live_none", unknown.reveal()] {
         for to in [
@@ -112,7 +112,7 @@ async fn keys_that_do_not_work() {
 /// Proves that a session that was changed, that another server sealed, or whose key does not work is ended, its cookie removed, and nothing done for it.
 #[tokio::test]
 async fn sessions_that_do_not_work() {
-    let fixture = Fixture::stopped();
+    let fixture = Fixture::new(|_| {});
     let sealed = session::begin(&fixture.context, &Key::random()).unwrap();
     for (value, words) in [("x", "at most"), (&sealed[1..], "at most"), (sealed.as_str(), "unknown")] {
         let cookie = format!("other=1; __Secure-highwater-session={value}");

@@ -344,7 +344,7 @@ async fn batches() {
 /// Proves that each message of a batch counts against the limit of its address.
 #[tokio::test]
 async fn batches_are_limited_by_address() {
-    let site = Fixture::stopped().site(Arc::new(|| Ok(())));
+    let site = Fixture::new(|_| {}).site(Arc::new(|| Ok(())));
     let ping = json!({"jsonrpc": "2.0", "id": 1, "method": "ping"});
     let batch = Value::from(vec![ping; 10]);
     for _ in 0..Open::Message.per_minute_max() / 10 {
@@ -451,7 +451,7 @@ async fn messages_are_limited_by_address() {
         |_| call_as_notification(json!({"jsonrpc": "2.0", "method": "tools/call", "params": {"name": "find"}})),
         |_| call_as_notification(json!({"jsonrpc": "2.0", "id": null, "method": "tools/call", "params": {"name": "find"}})),
     ];
-    let site = Fixture::stopped().site(Arc::new(|| Ok(())));
+    let site = Fixture::new(|_| {}).site(Arc::new(|| Ok(())));
     let is_limited = async |kind: fn(&Value) -> Ask| {
         let read = kind(&hello).reply(Arc::clone(&site)).await;
         read.status == 429 || read.body.contains("rate-limited")

@@ -99,7 +99,7 @@ fn request(path: &str, headers: &str) -> String {
 /// Proves that a client that never completes its head, and one that is idle between requests, are disconnected in time.
 #[tokio::test]
 async fn slow_heads() {
-    let running = start(|_| {});
+    let running = start(|settings| settings.request_timeout_s = 1);
     assert_eq!(exchange(running.address, "GET /healthz HTTP/1.1\r\nHost: lo").await, "");
     assert_eq!(exchange(running.address, "").await, "");
     let kept = exchange(running.address, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n").await;
@@ -161,7 +161,7 @@ async fn hosts() {
 /// Proves that a body that is not complete in time gets 408, one with a too large length 413, and that both close the connection.
 #[tokio::test]
 async fn slow_and_large_bodies() {
-    let running = start(|_| {});
+    let running = start(|settings| settings.request_timeout_s = 1);
     let head = |length: usize| {
         format!("POST /fake/api/items HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n")
     };
@@ -212,7 +212,7 @@ async fn encoded_bodies_and_expectations() {
 async fn proxy_requests() {
     let running = start(|_| {});
     for line in ["CONNECT example.org:443 HTTP/1.1", "CONNECT /healthz HTTP/1.1"] {
-        let refused = exchange(running.address, &format!("{line}\r\nHost: localhost\r\n\r\n")).await;
+        let refused = exchange(running.address, &format!("{line}\r\nHost: localhost\r\nConnection: close\r\n\r\n")).await;
         assert!(refused.starts_with("HTTP/1.1 400"), "{line}: {refused}");
     }
     let refused = exchange(running.address, "CONNECT example.org:443 HTTP/1.1\r\nHost: localhost\r\n\r\n").await;
@@ -222,7 +222,7 @@ async fn proxy_requests() {
 /// Proves that an address with more connections than its share loses the longest idle ones, and that a new connection is still answered.
 #[tokio::test]
 async fn connections_of_one_address() {
-    let running = start(|settings| (settings.connections_per_address_max, settings.request_timeout_s) = (3, 60));
+    let running = start(|settings| settings.connections_per_address_max = 3);
     let mut idle = Vec::new();
     for _ in 0..3 {
         let mut stream = TcpStream::connect(running.address).await.unwrap();
@@ -267,7 +267,7 @@ async fn addresses() {
 /// Proves that shutdown completes requests in flight, closes idle connections and accepts no new ones.
 #[tokio::test]
 async fn graceful_stop() {
-    let running = start(|settings| settings.request_timeout_s = 60);
+    let running = start(|_| {});
     let gate = Arc::clone(&running.fixture.gate);
     let mut idle = TcpStream::connect(running.address).await.unwrap();
     let begun = tokio::spawn(exchange_owned(running.address, request("/fake/api/wait", "").replace("Connection: close\r\n", "")));
@@ -285,7 +285,7 @@ async fn graceful_stop() {
 /// Proves that at shutdown a connection that has sent a part of a head is closed while a request in flight continues, and is completed.
 #[tokio::test]
 async fn unfinished_heads_do_not_delay_a_stop() {
-    let running = start(|settings| settings.request_timeout_s = 60);
+    let running = start(|_| {});
     let gate = Arc::clone(&running.fixture.gate);
     let mut parts = Vec::new();
     for part in ["GET /healthz HTTP/1.1\r\nHost: lo", "G", "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\nGET /heal"] {
