@@ -14,6 +14,8 @@ const CHECK_TIMEOUT: Duration = Duration::from_secs(900);
 const LINES_SHOWN: usize = 60;
 /// The interval of polls.
 pub(crate) const POLL_INTERVAL: Duration = Duration::from_millis(10);
+/// The longest interval of polls of a wait that takes long.
+const LONG_POLL_INTERVAL: Duration = Duration::from_millis(250);
 
 /// What a child has printed on one of its outputs so far.
 type Printed = Arc<Mutex<Vec<u8>>>;
@@ -155,18 +157,25 @@ pub(crate) fn run_check(mut command: Command) -> String {
 
 /// Polls until there is a result; panics with what it waited for after a time limit.
 pub(crate) fn wait_for<T>(what: &str, poll: impl FnMut() -> Option<T>) -> T {
-    wait_within(HANG_TIMEOUT, what, poll)
+    poll_with_pauses(HANG_TIMEOUT, what, poll, |_| POLL_INTERVAL)
 }
 
-/// Polls until there is a result; panics with what it waited for after `limit`.
-pub(crate) fn wait_within<T>(limit: Duration, what: &str, mut poll: impl FnMut() -> Option<T>) -> T {
+/// Polls as [`wait_for`] does, with a time limit and the more rarely the longer it waits: for what takes long at a server, which each poll disturbs. It ends
+/// at most a twentieth of its time late.
+pub(crate) fn wait_rarely<T>(limit: Duration, what: &str, poll: impl FnMut() -> Option<T>) -> T {
+    poll_with_pauses(limit, what, poll, |waited| (waited / 20).clamp(POLL_INTERVAL, LONG_POLL_INTERVAL))
+}
+
+/// Polls with the pause that follows from the time waited so far, until there is a result; panics with what it waited for after `limit`.
+fn poll_with_pauses<T>(limit: Duration, what: &str, mut poll: impl FnMut() -> Option<T>, pause: impl Fn(Duration) -> Duration) -> T {
     let started = Instant::now();
     loop {
         if let Some(found) = poll() {
             return found;
         }
-        assert!(started.elapsed() < limit, "{what} did not occur within {limit:?}");
-        thread::sleep(POLL_INTERVAL);
+        let waited = started.elapsed();
+        assert!(waited < limit, "{what} did not occur within {limit:?}");
+        thread::sleep(pause(waited));
     }
 }
 

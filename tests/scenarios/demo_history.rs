@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, UNIX_EPOCH};
 
-use crate::child::wait_within;
+use crate::child::wait_rarely;
 use crate::process::{NOWHERE, Server, binary, copy_dir, highwater, wait_for, with_services};
 
 /// The time at which the history ends: before the tests that continue it, on the same day.
@@ -15,8 +15,9 @@ const END: &str = "2026-11-20T11:00:00Z";
 /// The longest time until the history is complete: several times what it takes next to two other tests, and less than the test below may take.
 const HISTORY_TIMEOUT: Duration = Duration::from_secs(840);
 
-/// The arguments of a demo that continues the history. Each day reads every recall again, so there are fewer than in a demo by default.
-pub(crate) const STILL: &[&str] = &["demo", "--still", "--records", "900"];
+/// The arguments of a demo that continues the history. Each day, and each start, reads every recall again, so there are fewer than in a demo by default: as
+/// many as one answer lists.
+pub(crate) const STILL: &[&str] = &["demo", "--still", "--records", "300"];
 
 /// A demo that continues the history in a data directory, with some of the services only: it starts sooner.
 pub(crate) fn still_with(data: &Path, served: &[&str]) -> Command {
@@ -67,7 +68,7 @@ fn simulate() -> tempfile::TempDir {
     let mut command = highwater(&dir.path().join("data"), NOWHERE, STILL);
     command.env("HIGHWATER_CLOCK__START", END);
     let server = Server::start(command);
-    wait_within(HISTORY_TIMEOUT, "the end of the history", || server.signs().then_some(()));
+    wait_rarely(HISTORY_TIMEOUT, "the end of the history", || server.signs().then_some(()));
     // A slow demo is ready before its changes are in a signed checkpoint.
     wait_for("a checkpoint of the recalls", || (server.get("/recalls/checkpoint", "")?.0 == 200).then_some(()));
     assert_eq!(server.terminate().code(), Some(0));

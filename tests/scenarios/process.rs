@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 pub(crate) use crate::child::wait_for;
-use crate::child::{Child, HANG_TIMEOUT, POLL_INTERVAL};
+use crate::child::{Child, HANG_TIMEOUT, POLL_INTERVAL, wait_rarely};
 use crate::engine::moving_clock;
 
 /// An address where nothing listens.
@@ -207,7 +207,7 @@ impl Server {
 
     /// Waits until the server is ready.
     pub(crate) fn wait_until_ready(&self) {
-        wait_for("readiness", || (self.get("/readyz", "")?.0 == 200).then_some(()));
+        wait_rarely(HANG_TIMEOUT, "readiness", || (self.get("/readyz", "")?.0 == 200).then_some(()));
     }
 
     /// Starts a server and waits until it is ready and signs receipts, which a server that has just started may not do yet.
@@ -219,7 +219,7 @@ impl Server {
 
     /// Waits until the server is ready and has compared its log with what was signed before, until when it issues no receipts.
     pub(crate) fn wait_until_it_signs(&self) {
-        wait_for("readiness to sign receipts", || self.signs().then_some(()));
+        wait_rarely(HANG_TIMEOUT, "readiness to sign receipts", || self.signs().then_some(()));
     }
 
     /// Whether the server is ready and signs receipts.
