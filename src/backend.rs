@@ -11,9 +11,9 @@ use event_log::embedded::EmbeddedLog;
 use event_log::kafka::{self, FramedLog, Framing, KafkaLog, registry};
 use schemas::topics;
 use schemas::views::engine;
+use scylla_store::ScyllaStore;
+use view_store::ViewStore;
 use view_store::embedded::EmbeddedStore;
-use view_store::scylla;
-use view_store::{ScyllaStore, ViewStore};
 
 use crate::api_settings::public_url;
 use crate::config::{Config, KAFKA_SCHEME, Kafka, LogBackend, SCYLLA_SCHEME, Scylla, StoreBackend};
@@ -165,7 +165,7 @@ async fn is_empty(log: &dyn EventLog) -> Result<bool, event_log::Error> {
 
 /// Opens a CQL store, with retries: when several nodes start together and create the tables, one of them may wait longer than the database's
 /// timeout.
-async fn open_cql(options: scylla::Options) -> Result<Arc<ScyllaStore>, view_store::Error> {
+async fn open_cql(options: scylla_store::Options) -> Result<Arc<ScyllaStore>, view_store::Error> {
     let started = Instant::now();
     loop {
         match ScyllaStore::open(options.clone()).await {
@@ -178,14 +178,14 @@ async fn open_cql(options: scylla::Options) -> Result<Arc<ScyllaStore>, view_sto
     }
 }
 
-fn scylla_options(scylla: &Scylla, nodes: &[String]) -> scylla::Options {
-    scylla::Options {
+fn scylla_options(scylla: &Scylla, nodes: &[String]) -> scylla_store::Options {
+    scylla_store::Options {
         contact_points: nodes.to_vec(),
         keyspace: scylla.keyspace.clone(),
         replication_factor: scylla.replication.get(),
         credentials: scylla.username.as_ref().map(|username| (username.clone(), scylla.password.clone())),
         ca_file: scylla.ca_file.clone(),
         lease_length: Duration::from_secs(scylla.lease_s),
-        ..scylla::Options::default()
+        ..scylla_store::Options::default()
     }
 }

@@ -194,8 +194,8 @@ fn clock_problem(skew_ms: i64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use view_store::scylla::Options;
-    use view_store::{EmbeddedStore, ScyllaStore};
+    use scylla_store::{Options, ScyllaStore};
+    use view_store::EmbeddedStore;
 
     use super::*;
 

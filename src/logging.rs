@@ -27,7 +27,7 @@ const LIBRARY_FIELD_CHARS_MAX: usize = 200;
 /// The longest field of an event of our crates, in characters.
 const OWN_FIELD_CHARS_MAX: usize = 10_000;
 /// Our crates but those of the services, by the first part of an event's target.
-const OWN_CRATES: [&str; 23] = [
+const OWN_CRATES: [&str; 24] = [
     "access",
     "clearance",
     "disk_files",
@@ -43,6 +43,7 @@ const OWN_CRATES: [&str; 23] = [
     "projector",
     "reads",
     "schemas",
+    "scylla_store",
     "services",
     "simulated_agencies",
     "simulator",

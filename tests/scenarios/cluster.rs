@@ -7,9 +7,8 @@ use std::time::Instant;
 
 use event_log::kafka::{KafkaLog, Options};
 use schemas::clock::Clock;
+use scylla_store::{Options as ScyllaOptions, ScyllaStore};
 use tempfile::TempDir;
-use view_store::ScyllaStore;
-use view_store::scylla::Options as ScyllaOptions;
 
 use crate::cadence::with_stores;
 use crate::child::{Child, within};

@@ -18,7 +18,10 @@ const COLUMN_BYTES_USUAL: usize = 16;
 const SIGN: u64 = 1 << 63;
 
 /// Encodes a complete key.
-pub(crate) fn encode_whole(table: &Table, key: &[Datum]) -> Result<Vec<u8>, Error> {
+///
+/// # Errors
+/// When the key does not fit the table, or is longer than a store accepts.
+pub fn encode_whole(table: &Table, key: &[Datum]) -> Result<Vec<u8>, Error> {
     let mut out = Vec::with_capacity(key.len() * COLUMN_BYTES_USUAL);
     append_whole(table, key, &mut out)?;
     Ok(out)
@@ -33,7 +36,10 @@ pub(crate) fn append_whole(table: &Table, key: &[Datum], out: &mut Vec<u8>) -> R
 }
 
 /// Encodes the leading columns of a key; without columns the result is empty.
-pub(crate) fn encode_prefix(table: &Table, key: &[Datum]) -> Result<Vec<u8>, Error> {
+///
+/// # Errors
+/// When the columns do not fit the table, or are longer than a store accepts.
+pub fn encode_prefix(table: &Table, key: &[Datum]) -> Result<Vec<u8>, Error> {
     if key.len() > table.key.len() {
         return Err(bad_key(table, format!("{} columns given, the table has {}", key.len(), table.key.len())));
     }
@@ -73,7 +79,10 @@ fn append(table: &Table, key: &[Datum], out: &mut Vec<u8>) -> Result<(), Error> 
 }
 
 /// Decodes a complete key.
-pub(crate) fn decode(table: &Table, bytes: &[u8]) -> Result<Key, Error> {
+///
+/// # Errors
+/// [`Error::Damaged`] if the bytes are not a key of the table.
+pub fn decode(table: &Table, bytes: &[u8]) -> Result<Key, Error> {
     let damaged = || Error::Damaged { table: table.name.to_owned(), reason: "a key cannot be decoded".to_owned() };
     let mut rest = bytes;
     let mut key = Key::with_capacity(table.key.len());
@@ -125,7 +134,8 @@ pub(crate) fn end_of(prefix: &[u8]) -> Option<Vec<u8>> {
 }
 
 /// Creates the error for a key that does not fit its table, which is a mistake of the caller.
-pub(crate) fn bad_key(table: &Table, why: String) -> Error {
+#[must_use]
+pub fn bad_key(table: &Table, why: String) -> Error {
     Error::Unavailable { what: format!("a key of table {} is invalid: {why}", table.name), source: None }
 }
 

@@ -2,20 +2,18 @@
 //!
 //! [`store`] defines the traits and their guarantees, [`contract`] the tests that every implementation must pass, [`feed`] how pages of
 //! changes are packed, [`following`] a view that is always the live generation, and [`lease`] how processes share work. [`embedded`] is the implementation in
-//! the data directory, [`scylla`](mod@scylla) that on a CQL database.
+//! the data directory; that on a CQL database is a crate of its own, `scylla-store`, which shares [`counter`] and [`key`].
 
 pub mod contract;
-mod counter;
+pub mod counter;
 pub mod embedded;
 pub mod engine;
 pub mod feed;
 pub mod following;
-mod key;
+pub mod key;
 pub mod lease;
-pub mod scylla;
 pub mod store;
 pub mod suppression;
 
-pub use self::scylla::ScyllaStore;
 pub use embedded::EmbeddedStore;
 pub use store::{Awaited, Checkpoint, Coordination, Error, Range, View, ViewStore};

@@ -10,9 +10,9 @@ use projector::runtime::projected;
 use recalls::rules::Recalls;
 use schemas::position::Seq;
 use schemas::views::recalls::VIEW;
+use scylla_store::{Options, ScyllaStore};
 use tokio::sync::{Mutex, watch};
-use view_store::scylla::Options;
-use view_store::{ScyllaStore, ViewStore};
+use view_store::ViewStore;
 
 use crate::harness::{Content, Engine, recall};
 use crate::interference::feed;

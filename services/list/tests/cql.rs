@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use schemas::tables::ViewDef;
 use schemas::views::{engine, trees};
-use view_store::scylla::{Options, definition, own_definitions};
+use scylla_store::{Options, ScyllaStore, definition, own_definitions};
 use view_store::store::Span;
-use view_store::{Checkpoint, ScyllaStore, ViewStore};
+use view_store::{Checkpoint, ViewStore};
 
 /// The beginning of the file of definitions.
 const HEAD: &str = "\

@@ -12,9 +12,10 @@ use schemas::position::Seq;
 use schemas::tables::{Datum, Key, Table, TableKind, ValueKind, ViewDef, Write, int, int_desc, text};
 use scylla::client::session::Session;
 use scylla::statement::prepared::PreparedStatement;
+use scylla_store::ScyllaStore;
 use tokio::task::JoinSet;
 use view_store::feed::{FEED_BLOCK_LEN, FEED_KEY, FeedTail, read_page};
-use view_store::{Checkpoint, Range, ScyllaStore, View, ViewStore};
+use view_store::{Checkpoint, Range, View, ViewStore};
 
 use crate::report::{figure, heading, median, ratio};
 use crate::{Failure, Settings, servers};

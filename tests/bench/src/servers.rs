@@ -2,7 +2,7 @@
 
 use event_log::kafka::Options as KafkaOptions;
 use schemas::topics::Topic;
-use view_store::scylla::Options as CqlOptions;
+use scylla_store::Options as CqlOptions;
 
 /// Returns a broker's address: the given one, or `HIGHWATER_TEST_KAFKA`, or one that is started.
 pub(crate) fn kafka(given: Option<&String>) -> Result<String, String> {

@@ -17,10 +17,11 @@ use schemas::topics::{self, RECALLS, Topic, TopicKind};
 use schemas::views::recalls::{self, FEED};
 use scylla::client::session::Session;
 use scylla::statement::prepared::PreparedStatement;
+use scylla_store::ScyllaStore;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use view_store::feed::read_page;
-use view_store::{ScyllaStore, View, ViewStore};
+use view_store::{View, ViewStore};
 
 use crate::engine::Engine;
 use crate::report::{figure, heading, latency, line, memory_mib, number, processor_s, spawn};

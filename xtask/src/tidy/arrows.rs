@@ -25,6 +25,7 @@ const CRATES: &[(&str, &str, &[&str])] = &[
             "proofs",
             "reads",
             "schemas",
+            "scylla-store",
             "services",
             "simulator",
             "surfaces",
@@ -93,6 +94,7 @@ const CRATES: &[(&str, &str, &[&str])] = &[
     ("ingest/upstreams/", "upstreams", &["directives", "proofs", "schemas", "texts"]),
     ("projector/", "projector", &["event-log", "fold", "proofs", "schemas", "table-file", "view-store"]),
     ("projector/fold/", "fold", &["proofs", "schemas", "texts", "view-store"]),
+    ("projector/scylla-store/", "scylla-store", &["schemas", "view-store"]),
     ("projector/store/", "view-store", &["disk-files", "schemas"]),
     ("projector/table-file/", "table-file", &[]),
     ("schemas/", "schemas", &["proofs", "texts"]),
@@ -139,6 +141,7 @@ const CRATES: &[(&str, &str, &[&str])] = &[
             "proofs",
             "reads",
             "schemas",
+            "scylla-store",
             "services",
             "simulator",
             "surfaces",
@@ -156,9 +159,9 @@ const CRATES: &[(&str, &str, &[&str])] = &[
     ("tests/simulator/world/", "simulated-world", &["schemas"]),
     ("xtask/", "xtask", &[]),
 ];
-/// Crates that the tests of every crate may use in addition: the servers, a view that is filled change by change (`feed::testing`), and the list of
-/// services.
-const OF_TESTS: &[&str] = &["engines", "feed", "services"];
+/// Crates that the tests of every crate may use in addition: the servers, the store on one of them, a view that is filled change by change
+/// (`feed::testing`), and the list of services.
+const OF_TESTS: &[&str] = &["engines", "feed", "scylla-store", "services"];
 /// What the crate of a service, `services/<name>/`, may depend on. No service depends on another.
 const OF_A_SERVICE: &[&str] = &[
     "access",

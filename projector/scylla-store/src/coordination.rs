@@ -5,12 +5,12 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
 
-use ::scylla::value::{CqlValue, Row};
 use async_trait::async_trait;
+use scylla::value::{CqlValue, Row};
+use view_store::counter::{self, Counter};
+use view_store::store::{Coordination, Error};
 
-use super::session::{Cell, Cql, Failure, int_of, text_of};
-use crate::counter::{self, Counter};
-use crate::store::{Coordination, Error};
+use crate::session::{Cell, Cql, Failure, int_of, text_of};
 
 /// The most attempts of a call. Each failed attempt means that another caller succeeded.
 const ATTEMPTS_MAX: u32 = 60;
@@ -24,13 +24,13 @@ const TTL_MAX_S: i64 = 630_000_000;
 const LOCKS: usize = 64;
 
 /// Leases, counters and values of one keyspace.
-pub(super) struct Rows {
+pub(crate) struct Rows {
     cql: Arc<Cql>,
     turns: [tokio::sync::Mutex<()>; LOCKS],
 }
 
 impl Rows {
-    pub(super) fn new(cql: Arc<Cql>) -> Self {
+    pub(crate) fn new(cql: Arc<Cql>) -> Self {
         Self { cql, turns: std::array::from_fn(|_| tokio::sync::Mutex::default()) }
     }
 

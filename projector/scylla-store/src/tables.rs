@@ -6,13 +6,13 @@
 use std::cmp::Ordering;
 
 use schemas::tables::{Column, ColumnType, Datum, Key, Order, Table, TableKind, ValueKind, ViewDef};
+use view_store::key::{bad_key, encode_prefix, encode_whole};
+use view_store::store::{Error, Range};
 
-use super::session::Cell;
-use crate::key::{bad_key, encode_prefix, encode_whole};
-use crate::store::{Error, Range};
+use crate::session::Cell;
 
 /// The tables outside of views: name, definition and purpose.
-pub(super) const OWN: [(&str, &str, &str); 6] = [
+pub(crate) const OWN: [(&str, &str, &str); 6] = [
     (
         "meta",
         "name text,\n    value text,\n    PRIMARY KEY (name)",
@@ -46,22 +46,22 @@ pub(super) const OWN: [(&str, &str, &str); 6] = [
 ];
 
 /// Returns the definition of a table outside of views. `keyspace` ends with a dot, or is empty.
-pub(super) fn create_own(keyspace: &str, name: &str, columns: &str) -> String {
+pub(crate) fn create_own(keyspace: &str, name: &str, columns: &str) -> String {
     format!("CREATE TABLE IF NOT EXISTS {keyspace}{name} (\n    {columns}\n)")
 }
 
 /// Returns the name of a table in one generation.
-pub(super) fn name(table: &Table, generation: u64) -> String {
+pub(crate) fn name(table: &Table, generation: u64) -> String {
     format!("{}_g{generation}", table.name)
 }
 
 /// Returns the generation in a table's name.
-pub(super) fn generation_of(table: &Table, name: &str) -> Option<u64> {
+pub(crate) fn generation_of(table: &Table, name: &str) -> Option<u64> {
     name.strip_prefix(table.name)?.strip_prefix("_g")?.parse().ok()
 }
 
 /// Returns the definition of a table. `keyspace` ends with a dot, or is empty.
-pub(super) fn create(keyspace: &str, table: &Table, generation: u64) -> String {
+pub(crate) fn create(keyspace: &str, table: &Table, generation: u64) -> String {
     let mut out = format!("CREATE TABLE IF NOT EXISTS {keyspace}{} (\n", name(table, generation));
     for column in table.key {
         let ty = match column.ty {
@@ -106,21 +106,21 @@ pub fn own_definitions() -> Vec<(&'static str, String)> {
 }
 
 /// The statements on one table of one generation.
-pub(super) struct Statements {
+pub(crate) struct Statements {
     table: &'static Table,
     /// Keyspace and name of the table.
     full_name: String,
-    pub(super) insert: String,
-    pub(super) delete: String,
-    pub(super) get: String,
+    pub(crate) insert: String,
+    pub(crate) delete: String,
+    pub(crate) get: String,
     /// Reads the whole table.
-    pub(super) all: String,
+    pub(crate) all: String,
     /// Reads the partitions whose token is above one bound and not above another.
-    pub(super) tokens: String,
+    pub(crate) tokens: String,
 }
 
 impl Statements {
-    pub(super) fn new(keyspace: &str, table: &'static Table, generation: u64) -> Self {
+    pub(crate) fn new(keyspace: &str, table: &'static Table, generation: u64) -> Self {
         let full_name = format!("{keyspace}.{}", name(table, generation));
         let columns = names(table.key);
         let marks = vec!["?"; table.key.len() + 1].join(", ");
@@ -138,7 +138,7 @@ impl Statements {
     }
 
     /// Returns the query of one step of a range, which ends with `LIMIT ?`.
-    pub(super) fn step(&self, step: &Step, reverse: bool) -> String {
+    pub(crate) fn step(&self, step: &Step, reverse: bool) -> String {
         let columns = self.table.key;
         let mut out = format!("SELECT {}, value FROM {} WHERE {}", names(columns), self.full_name, equal(&columns[..step.equal.len()]));
         if let Some((operator, _)) = &step.beyond {
@@ -168,14 +168,14 @@ fn orders(columns: &[Column], reverse: bool) -> String {
 
 /// One query of a range: rows that share the leading columns and are beyond a value in the next column.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Step {
-    pub(super) equal: Key,
-    pub(super) beyond: Option<(&'static str, Datum)>,
+pub(crate) struct Step {
+    pub(crate) equal: Key,
+    pub(crate) beyond: Option<(&'static str, Datum)>,
 }
 
 impl Step {
     /// Returns the bound values of the query, without the limit.
-    pub(super) fn cells(&self) -> Vec<Cell<'_>> {
+    pub(crate) fn cells(&self) -> Vec<Cell<'_>> {
         self.equal.iter().chain(self.beyond.as_ref().map(|(_, datum)| datum)).map(cell).collect()
     }
 }
@@ -183,7 +183,7 @@ impl Step {
 /// Returns a range as queries, in the order of reading. The columns after the prefix may have different orders, which no single comparison
 /// of CQL can express. The first query therefore reads the rows that share all but the last column of the start key, the next one those
 /// that share all but the last two, and so on.
-pub(super) fn steps(table: &Table, range: &Range) -> Result<Vec<Step>, Error> {
+pub(crate) fn steps(table: &Table, range: &Range) -> Result<Vec<Step>, Error> {
     encode_prefix(table, &range.prefix)?;
     if range.prefix.len() < table.partition_columns {
         return Err(bad_key(table, format!("a range names {} of {} partition columns", range.prefix.len(), table.partition_columns)));
@@ -232,12 +232,12 @@ pub(super) fn steps(table: &Table, range: &Range) -> Result<Vec<Step>, Error> {
 }
 
 /// Whether no row can have this key: CQL accepts no empty text as a whole partition key.
-pub(super) fn unkeyed(table: &Table, key: &[Datum]) -> bool {
+pub(crate) fn unkeyed(table: &Table, key: &[Datum]) -> bool {
     table.partition_columns == 1 && matches!(key.first(), Some(Datum::Text(text)) if text.is_empty())
 }
 
 /// Returns the bound value of a key column.
-pub(super) fn cell(datum: &Datum) -> Cell<'_> {
+pub(crate) fn cell(datum: &Datum) -> Cell<'_> {
     match datum {
         Datum::Text(text) => Cell::Text(text),
         Datum::Int(int) => Cell::Int(*int),

@@ -9,15 +9,15 @@ use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Seek, Write};
 use std::sync::Arc;
 
-use ::scylla::response::PagingState;
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures_util::stream::{self, StreamExt};
 use schemas::tables::{Key, Table};
+use scylla::response::PagingState;
+use view_store::key::{decode, encode_prefix, encode_whole};
+use view_store::store::{Error, Scan, Span};
 
-use super::session::{Cell, unavailable};
-use crate::key::{decode, encode_prefix, encode_whole};
-use crate::store::{Error, Scan, Span};
+use crate::session::{Cell, unavailable};
 
 /// The number of token ranges by which a table is read that does not fit one answer.
 const RANGES: i64 = 64;
@@ -27,17 +27,17 @@ const RANGES_AT_ONCE: usize = 4;
 const SORTED_BYTES_MAX: usize = 64 << 20;
 
 /// A page of rows, unordered, and where the next page starts; `None` after the last page.
-pub(super) type ScanPage = (Vec<(Key, Bytes)>, Option<PagingState>);
+pub(crate) type ScanPage = (Vec<(Key, Bytes)>, Option<PagingState>);
 
 /// The source of the pages that a scan reads.
 #[async_trait]
-pub(super) trait PageSource: Send + Sync {
+pub(crate) trait PageSource: Send + Sync {
     /// Returns a page of the whole table, or of the partitions between two tokens, unordered.
     async fn scan_page(&self, table: &'static Table, tokens: Option<[Cell<'static>; 2]>, at: PagingState) -> Result<ScanPage, Error>;
 }
 
 /// One section of one table.
-pub(super) struct ScyllaScan {
+pub(crate) struct ScyllaScan {
     source: Arc<dyn PageSource>,
     table: &'static Table,
     /// The section to read, until it was read.
@@ -46,7 +46,7 @@ pub(super) struct ScyllaScan {
 }
 
 impl ScyllaScan {
-    pub(super) fn new(source: Arc<dyn PageSource>, table: &'static Table, span: Span) -> Self {
+    pub(crate) fn new(source: Arc<dyn PageSource>, table: &'static Table, span: Span) -> Self {
         Self { source, table, span: Some(span), sorted: Sorted::new(SORTED_BYTES_MAX) }
     }
 
@@ -252,15 +252,18 @@ fn read_row(run: &mut BufReader<File>) -> io::Result<Option<(Vec<u8>, Bytes)>> {
 
 #[cfg(test)]
 mod tests {
+    use rand::rngs::StdRng;
+    use rand::{Rng as _, RngExt as _, SeedableRng as _};
+
     use super::*;
-    use crate::contract::Random;
 
     /// Proves that rows come out in key order with their own values, whether they fit in memory or were written to runs on disk.
     #[test]
     fn sorts_in_memory_and_on_disk() {
         for bytes_max in [usize::MAX, 2_000, 10] {
-            let (mut sorted, mut random) = (Sorted::new(bytes_max), Random::new(3));
-            let mut expected: Vec<Vec<u8>> = (0..500).map(|_| random.next().to_be_bytes()[..1 + random.below(7)].to_vec()).collect();
+            let (mut sorted, mut random) = (Sorted::new(bytes_max), StdRng::seed_from_u64(3));
+            let mut expected: Vec<Vec<u8>> =
+                (0..500).map(|_| random.next_u64().to_be_bytes()[..random.random_range(1..8_usize)].to_vec()).collect();
             expected.sort();
             expected.dedup();
             let mut shuffled = expected.clone();

@@ -11,9 +11,9 @@ use bytes::Bytes;
 use schemas::key;
 use schemas::position::{LogOffset, Seq};
 use schemas::tables::{Datum, Table, TableKind, ValueKind, ViewDef, Write, int, int_desc, text};
-use view_store::scylla::Options;
+use scylla_store::{Options, ScyllaStore};
 use view_store::store::Span;
-use view_store::{Checkpoint, Error, Range, ScyllaStore, View, ViewStore, contract};
+use view_store::{Checkpoint, Error, Range, View, ViewStore, contract};
 
 /// The longest time that a step may take. It is a guard against hangs only: a busy machine is slow.
 const HANG_TIMEOUT: Duration = Duration::from_secs(300);

@@ -21,13 +21,13 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use schemas::tables::ViewDef;
+use view_store::store::{Coordination, Error, View, ViewStore};
 
 use self::generations::Generations;
 pub use self::options::Options;
 use self::session::{Cell, Cql, Failure, int_of, text_of, unpoisoned};
 pub use self::tables::{definition, own_definitions};
 use self::view::ScyllaView;
-use crate::store::{Coordination, Error, View, ViewStore};
 
 /// The version of everything in a keyspace.
 const SCHEMA_VERSION: u32 = 1;

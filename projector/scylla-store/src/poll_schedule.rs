@@ -16,7 +16,7 @@ const OWN_COMMIT_QUIET_PERIOD: Duration = Duration::from_secs(2);
 
 /// What to poll.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Poll {
+pub(crate) enum Poll {
     Nothing,
     Checkpoint,
     /// The checkpoint, and whether the generation still exists.
@@ -24,7 +24,7 @@ pub(super) enum Poll {
 }
 
 /// The schedule of polls.
-pub(super) struct PollSchedule {
+pub(crate) struct PollSchedule {
     announced: Instant,
     next: Instant,
     generation_checked_at: Instant,
@@ -32,17 +32,17 @@ pub(super) struct PollSchedule {
 
 impl PollSchedule {
     /// Creates the schedule when the first wait starts.
-    pub(super) fn new(now: Instant) -> Self {
+    pub(crate) fn new(now: Instant) -> Self {
         Self { announced: now, next: now + FIRST_DELAY, generation_checked_at: now }
     }
 
     /// Returns when to poll next.
-    pub(super) fn next(&self) -> Instant {
+    pub(crate) fn next(&self) -> Instant {
         self.next
     }
 
     /// Another wait started, or a commit was announced. Frequent calls do not make polls more frequent.
-    pub(super) fn announce(&mut self, now: Instant) {
+    pub(crate) fn announce(&mut self, now: Instant) {
         if now.saturating_duration_since(self.announced) >= FREQUENT_INTERVAL {
             self.announced = now;
             self.next = self.next.min(now + FIRST_DELAY);
@@ -50,7 +50,7 @@ impl PollSchedule {
     }
 
     /// Returns what to poll now and schedules the next poll. `committed` is when this process last committed to the view.
-    pub(super) fn poll(&mut self, now: Instant, committed: Option<Instant>) -> Poll {
+    pub(crate) fn poll(&mut self, now: Instant, committed: Option<Instant>) -> Poll {
         let quiet_period =
             committed.map_or(Duration::ZERO, |committed| OWN_COMMIT_QUIET_PERIOD.saturating_sub(now.saturating_duration_since(committed)));
         let waited = now.saturating_duration_since(self.announced);

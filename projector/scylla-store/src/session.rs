@@ -6,22 +6,22 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{LockResult, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
-use ::scylla::client::execution_profile::ExecutionProfile;
-use ::scylla::client::session::Session;
-use ::scylla::client::session_builder::SessionBuilder;
-use ::scylla::errors::{DbError, ExecutionError, PrepareError, RequestAttemptError, SchemaAgreementError, WriteType};
-use ::scylla::response::query_result::{QueryResult, QueryRowsResult};
-use ::scylla::response::{PagingState, PagingStateResponse};
-use ::scylla::serialize::SerializationError;
-use ::scylla::serialize::value::SerializeValue;
-use ::scylla::serialize::writers::{CellWriter, WrittenCellProof};
-use ::scylla::statement::batch::Batch;
-use ::scylla::statement::prepared::PreparedStatement;
-use ::scylla::statement::{Consistency, Statement};
-use ::scylla::value::{CqlValue, Row};
+use scylla::client::execution_profile::ExecutionProfile;
+use scylla::client::session::Session;
+use scylla::client::session_builder::SessionBuilder;
+use scylla::errors::{DbError, ExecutionError, PrepareError, RequestAttemptError, SchemaAgreementError, WriteType};
+use scylla::response::query_result::{QueryResult, QueryRowsResult};
+use scylla::response::{PagingState, PagingStateResponse};
+use scylla::serialize::SerializationError;
+use scylla::serialize::value::SerializeValue;
+use scylla::serialize::writers::{CellWriter, WrittenCellProof};
+use scylla::statement::batch::Batch;
+use scylla::statement::prepared::PreparedStatement;
+use scylla::statement::{Consistency, Statement};
+use scylla::value::{CqlValue, Row};
+use view_store::store::Error;
 
-use super::{Options, tls};
-use crate::store::Error;
+use crate::{Options, tls};
 
 /// The timeout of one request, including its retries.
 const REQUEST_MAX: Duration = Duration::from_secs(8);
@@ -40,11 +40,11 @@ const OPEN_MAX: Duration = Duration::from_secs(10);
 /// The interval and timeout of keep-alive requests; a connection that does not answer one is closed.
 const KEEPALIVE: Duration = Duration::from_secs(4);
 /// The number of rows in one answer.
-pub(super) const PAGE_ROWS: i32 = 500;
+pub(crate) const PAGE_ROWS: i32 = 500;
 
 /// One bound value.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Cell<'a> {
+pub(crate) enum Cell<'a> {
     Text(&'a str),
     Int(i64),
     Blob(&'a [u8]),
@@ -55,7 +55,7 @@ pub(super) enum Cell<'a> {
 impl SerializeValue for Cell<'_> {
     fn serialize<'b>(
         &self,
-        typ: &::scylla::cluster::metadata::ColumnType,
+        typ: &scylla::cluster::metadata::ColumnType,
         writer: CellWriter<'b>,
     ) -> Result<WrittenCellProof<'b>, SerializationError> {
         match self {
@@ -69,7 +69,7 @@ impl SerializeValue for Cell<'_> {
 
 /// Why a request failed.
 #[derive(Debug)]
-pub(super) enum Failure {
+pub(crate) enum Failure {
     /// The server considers the statement invalid; usually its table was dropped.
     Invalid(Error),
     /// A conditional write may or may not have taken effect.
@@ -87,7 +87,7 @@ impl From<Failure> for Error {
 }
 
 /// A session on one keyspace.
-pub(super) struct Cql {
+pub(crate) struct Cql {
     session: Session,
     keyspace: String,
     /// The address of the database, for errors.
@@ -98,7 +98,7 @@ pub(super) struct Cql {
 
 impl Cql {
     /// Connects. The keyspace need not exist.
-    pub(super) async fn connect(options: &Options) -> Result<Self, Error> {
+    pub(crate) async fn connect(options: &Options) -> Result<Self, Error> {
         let place = options.contact_points.join(",");
         let profile = ExecutionProfile::builder().request_timeout(Some(REQUEST_MAX)).consistency(Consistency::LocalQuorum).build();
         let mut builder = SessionBuilder::new()
@@ -135,21 +135,21 @@ impl Cql {
     }
 
     /// Returns the keyspace of the store.
-    pub(super) fn keyspace(&self) -> &str {
+    pub(crate) fn keyspace(&self) -> &str {
         &self.keyspace
     }
 
     /// Returns the address of the database.
-    pub(super) fn place(&self) -> &str {
+    pub(crate) fn place(&self) -> &str {
         &self.place
     }
 
     /// Refuses further requests.
-    pub(super) fn close(&self) {
+    pub(crate) fn close(&self) {
         self.closed.store(true, Ordering::Release);
     }
 
-    pub(super) fn is_closed(&self) -> bool {
+    pub(crate) fn is_closed(&self) -> bool {
         self.closed.load(Ordering::Acquire)
     }
 
@@ -158,7 +158,7 @@ impl Cql {
     }
 
     /// Returns the prepared form of a statement. The driver does not retry conditional statements: a retry might read its own write.
-    pub(super) async fn prepared(&self, cql: &str) -> Result<PreparedStatement, Failure> {
+    pub(crate) async fn prepared(&self, cql: &str) -> Result<PreparedStatement, Failure> {
         if let Some(prepared) = unpoisoned(self.prepared.read()).get(cql) {
             return Ok(prepared.clone());
         }
@@ -178,19 +178,19 @@ impl Cql {
     }
 
     /// Drops the prepared statements on a dropped table.
-    pub(super) fn forget(&self, table: &str) {
+    pub(crate) fn forget(&self, table: &str) {
         let name = format!("{}.{table} ", self.keyspace);
         unpoisoned(self.prepared.write()).retain(|cql, _| !cql.contains(&name));
     }
 
     /// Runs a statement that returns at most one row, or none.
-    pub(super) async fn execute(&self, cql: &str, values: &[Cell<'_>]) -> Result<QueryResult, Failure> {
+    pub(crate) async fn execute(&self, cql: &str, values: &[Cell<'_>]) -> Result<QueryResult, Failure> {
         let prepared = self.prepared(cql).await?;
         self.open()?.execute_unpaged(&prepared, values).await.map_err(|error| self.failed(error))
     }
 
     /// Reads rows until there are `limit` of them.
-    pub(super) async fn rows(&self, cql: &str, values: &[Cell<'_>], limit: usize) -> Result<Vec<Row>, Failure> {
+    pub(crate) async fn rows(&self, cql: &str, values: &[Cell<'_>], limit: usize) -> Result<Vec<Row>, Failure> {
         let (mut rows, mut at) = (Vec::new(), PagingState::start());
         loop {
             let (page, next) = self.page(cql, values, at).await?;
@@ -205,7 +205,7 @@ impl Cql {
     }
 
     /// Returns one page of rows, and where the next one starts.
-    pub(super) async fn page(&self, cql: &str, values: &[Cell<'_>], at: PagingState) -> Result<(Vec<Row>, Option<PagingState>), Failure> {
+    pub(crate) async fn page(&self, cql: &str, values: &[Cell<'_>], at: PagingState) -> Result<(Vec<Row>, Option<PagingState>), Failure> {
         let prepared = self.prepared(cql).await?;
         let (result, next) = self.open()?.execute_single_page(&prepared, values, at).await.map_err(|error| self.failed(error))?;
         let rows = self.read_rows(&self.result(result)?)?;
@@ -219,7 +219,7 @@ impl Cql {
     }
 
     /// Returns the rows of a statement's answer.
-    pub(super) fn result(&self, result: QueryResult) -> Result<QueryRowsResult, Failure> {
+    pub(crate) fn result(&self, result: QueryResult) -> Result<QueryRowsResult, Failure> {
         result.into_rows_result().map_err(|error| Failure::Other(unavailable(format!("{} returned no rows", self.place), error)))
     }
 
@@ -232,19 +232,19 @@ impl Cql {
     }
 
     /// Runs a batch of prepared statements on one partition.
-    pub(super) async fn batch(&self, batch: &Batch, values: Vec<Vec<Cell<'_>>>) -> Result<(), Failure> {
+    pub(crate) async fn batch(&self, batch: &Batch, values: Vec<Vec<Cell<'_>>>) -> Result<(), Failure> {
         self.open()?.batch(batch, values).await.map(|_| ()).map_err(|error| self.failed(error))
     }
 
     /// Runs a conditional write, and returns whether its condition held.
-    pub(super) async fn applied(&self, cql: &str, values: &[Cell<'_>]) -> Result<bool, Failure> {
+    pub(crate) async fn applied(&self, cql: &str, values: &[Cell<'_>]) -> Result<bool, Failure> {
         let result = self.result(self.execute(cql, values).await?)?;
         let row = self.read_rows(&result)?.into_iter().next();
         Ok(matches!(row.and_then(|row| row.columns.into_iter().next()), Some(Some(CqlValue::Boolean(true)))))
     }
 
     /// Creates, changes or drops a table or the keyspace, with a statement that may be repeated.
-    pub(super) async fn define(&self, cql: &str) -> Result<(), Failure> {
+    pub(crate) async fn define(&self, cql: &str) -> Result<(), Failure> {
         let mut statement = Statement::new(cql);
         statement.set_request_timeout(Some(SCHEMA_MAX));
         statement.set_is_idempotent(true);
@@ -262,7 +262,7 @@ impl Cql {
     }
 
     /// Reads how the keyspace is replicated, which decides at which nodes rows are read. The driver does it when it connects, and then every minute.
-    pub(super) async fn refresh(&self) -> Result<(), Failure> {
+    pub(crate) async fn refresh(&self) -> Result<(), Failure> {
         let failed = |error| Failure::Other(unavailable(format!("the definition of a keyspace cannot be read at {}", self.place), error));
         self.open()?.refresh_metadata().await.map_err(failed)
     }
@@ -329,22 +329,22 @@ fn says(error: &dyn StdError, words: &[&str]) -> bool {
 }
 
 /// Wraps an error of the driver.
-pub(super) fn unavailable(what: String, source: impl StdError + Send + Sync + 'static) -> Error {
+pub(crate) fn unavailable(what: String, source: impl StdError + Send + Sync + 'static) -> Error {
     Error::Unavailable { what, source: Some(Box::new(source)) }
 }
 
 /// Returns the error of calls after closing.
-pub(super) fn closed() -> Error {
+pub(crate) fn closed() -> Error {
     Error::Unavailable { what: "the view store is closed".to_owned(), source: None }
 }
 
 /// Returns the value under a lock, also after a panic of another holder: no code here panics between two related changes.
-pub(super) fn unpoisoned<G>(lock: LockResult<G>) -> G {
+pub(crate) fn unpoisoned<G>(lock: LockResult<G>) -> G {
     lock.unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Returns a text column of a row; `None` if it is null or of another type.
-pub(super) fn text_of(value: Option<CqlValue>) -> Option<String> {
+pub(crate) fn text_of(value: Option<CqlValue>) -> Option<String> {
     match value {
         Some(CqlValue::Text(text) | CqlValue::Ascii(text)) => Some(text),
         _ => None,
@@ -352,7 +352,7 @@ pub(super) fn text_of(value: Option<CqlValue>) -> Option<String> {
 }
 
 /// Returns an integer column of a row.
-pub(super) fn int_of(value: Option<CqlValue>) -> Option<i64> {
+pub(crate) fn int_of(value: Option<CqlValue>) -> Option<i64> {
     match value {
         Some(CqlValue::BigInt(int)) => Some(int),
         _ => None,

@@ -3,12 +3,12 @@
 //! Each row is written with its seq or offset as its timestamp. A write that is late or repeated thus does not overwrite a later one: a
 //! checkpoint never goes back, and this needs no lock.
 
-use ::scylla::statement::batch::{Batch, BatchType};
 use schemas::position::{LogOffset, PositionError, Seq};
+use scylla::statement::batch::{Batch, BatchType};
 use serde::{Deserialize, Serialize};
+use view_store::store::{Checkpoint, Error};
 
-use super::session::{Cell, Cql, Failure, text_of};
-use crate::store::{Checkpoint, Error};
+use crate::session::{Cell, Cql, Failure, text_of};
 
 /// The name of the row for the changes. Names of positions contain a `/`, so that none is equal.
 const CHANGES: &str = "changes";
@@ -26,7 +26,7 @@ struct Changes {
 }
 
 /// Returns the stored checkpoint of a generation; the default if there is none.
-pub(super) async fn read(cql: &Cql, view: &str, generation: u64) -> Result<Checkpoint, Error> {
+pub(crate) async fn read(cql: &Cql, view: &str, generation: u64) -> Result<Checkpoint, Error> {
     let select = format!("SELECT name, value FROM {}.checkpoints WHERE view_name = ? AND generation = ?", cql.keyspace());
     let mut checkpoint = Checkpoint::default();
     for row in cql.rows(&select, &[Cell::Text(view), number(generation)?], usize::MAX).await? {
@@ -46,7 +46,7 @@ pub(super) async fn read(cql: &Cql, view: &str, generation: u64) -> Result<Check
 }
 
 /// Writes the differences from the checkpoint that is known to be stored.
-pub(super) async fn write(cql: &Cql, view: &str, generation: u64, known: &Checkpoint, new: &Checkpoint) -> Result<(), Failure> {
+pub(crate) async fn write(cql: &Cql, view: &str, generation: u64, known: &Checkpoint, new: &Checkpoint) -> Result<(), Failure> {
     let too_large = |error: PositionError| Failure::Other(damaged(&error.to_string()));
     let mut rows: Vec<(&str, String, i64)> = Vec::new();
     let Checkpoint { seq, hash, offset, recorded_at_ms, positions, records } = new;
@@ -81,18 +81,18 @@ pub(super) async fn write(cql: &Cql, view: &str, generation: u64, known: &Checkp
 }
 
 /// Deletes the checkpoint of a dropped generation.
-pub(super) async fn forget(cql: &Cql, view: &str, generation: u64) -> Result<(), Failure> {
+pub(crate) async fn forget(cql: &Cql, view: &str, generation: u64) -> Result<(), Failure> {
     let delete = format!("DELETE FROM {}.checkpoints WHERE view_name = ? AND generation = ?", cql.keyspace());
     cql.execute(&delete, &[Cell::Text(view), number(generation).map_err(Failure::Other)?]).await.map(|_| ())
 }
 
 /// Whether a checkpoint is ahead of another, in seq or in any position.
-pub(super) fn is_past(now: &Checkpoint, seen: &Checkpoint) -> bool {
+pub(crate) fn is_past(now: &Checkpoint, seen: &Checkpoint) -> bool {
     now.seq > seen.seq || now.positions.iter().any(|(partition, offset)| seen.positions.get(partition).is_none_or(|before| offset > before))
 }
 
 /// Raises `known` to what is higher in `stored`, and returns whether anything was.
-pub(super) fn raise(known: &mut Checkpoint, stored: &Checkpoint) -> bool {
+pub(crate) fn raise(known: &mut Checkpoint, stored: &Checkpoint) -> bool {
     let before = known.clone();
     let mut positions = std::mem::take(&mut known.positions);
     for (name, next) in &stored.positions {
@@ -107,12 +107,12 @@ pub(super) fn raise(known: &mut Checkpoint, stored: &Checkpoint) -> bool {
 }
 
 /// Returns a write timestamp: CQL requires more than 0.
-pub(super) fn stamp(at: i64) -> i64 {
+pub(crate) fn stamp(at: i64) -> i64 {
     at.max(1)
 }
 
 /// Returns a generation as a bound value.
-pub(super) fn number(generation: u64) -> Result<Cell<'static>, Error> {
+pub(crate) fn number(generation: u64) -> Result<Cell<'static>, Error> {
     i64::try_from(generation).map(Cell::Int).map_err(|_| damaged(&format!("{generation} is too large for a column")))
 }
 

@@ -8,23 +8,23 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Instant;
 
-use ::scylla::response::PagingState;
-use ::scylla::statement::batch::{Batch, BatchType};
-use ::scylla::value::{CqlValue, Row};
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use schemas::tables::{ColumnType, Datum, Key, Table, TableKind, ValueKind, ViewDef, Write};
+use scylla::response::PagingState;
+use scylla::statement::batch::{Batch, BatchType};
+use scylla::value::{CqlValue, Row};
 use tokio::sync::{Notify, watch};
+use view_store::key::encode_whole;
+use view_store::store::{Awaited, Checkpoint, Error, Range, Scan, Span, View};
 
-use super::checkpoint::{self, is_past, raise, stamp};
-use super::generations;
-use super::poll_schedule::{Poll, PollSchedule};
-use super::scan::{PageSource, ScanPage, ScyllaScan};
-use super::session::{Cell, Cql, Failure, closed, int_of, text_of, unpoisoned};
-use super::tables::{self, Statements, Step, cell, unkeyed};
-use crate::key::encode_whole;
-use crate::store::{Awaited, Checkpoint, Error, Range, Scan, Span, View};
+use crate::checkpoint::{self, is_past, raise, stamp};
+use crate::generations;
+use crate::poll_schedule::{Poll, PollSchedule};
+use crate::scan::{PageSource, ScanPage, ScyllaScan};
+use crate::session::{Cell, Cql, Failure, closed, int_of, text_of, unpoisoned};
+use crate::tables::{self, Statements, Step, cell, unkeyed};
 
 /// The most concurrent requests of one call.
 const REQUESTS_AT_ONCE: usize = 128;
@@ -48,7 +48,7 @@ struct Waiting {
 }
 
 /// One generation of a view.
-pub(super) struct ScyllaView {
+pub(crate) struct ScyllaView {
     me: Weak<Self>,
     cql: Arc<Cql>,
     def: &'static ViewDef,
@@ -67,7 +67,7 @@ pub(super) struct ScyllaView {
 }
 
 impl ScyllaView {
-    pub(super) fn new(cql: &Arc<Cql>, def: &'static ViewDef, generation: u64) -> Arc<Self> {
+    pub(crate) fn new(cql: &Arc<Cql>, def: &'static ViewDef, generation: u64) -> Arc<Self> {
         let statements = def.tables.iter().map(|table| (table.name, Statements::new(cql.keyspace(), table, generation))).collect();
         Arc::new_cyclic(|me| Self {
             me: Weak::clone(me),
@@ -85,17 +85,17 @@ impl ScyllaView {
     }
 
     /// Refuses further commits. Reads continue as long as the tables exist.
-    pub(super) fn retire(&self) {
+    pub(crate) fn retire(&self) {
         self.progress.send_if_modified(|progress| !std::mem::replace(&mut progress.ended, true));
     }
 
     /// Marks the tables as dropped.
-    pub(super) fn set_dropped(&self) {
+    pub(crate) fn set_dropped(&self) {
         self.dropped.store(true, Ordering::Release);
         self.retire();
     }
 
-    pub(super) fn is_ended(&self) -> bool {
+    pub(crate) fn is_ended(&self) -> bool {
         self.progress.borrow().ended
     }
 
@@ -331,7 +331,7 @@ fn check(write: &Write) -> Result<(), Error> {
     let Write { table, key, value, .. } = write;
     encode_whole(table, key)?;
     if unkeyed(table, key) {
-        return Err(crate::key::bad_key(table, "its only partition column is empty".to_owned()));
+        return Err(view_store::key::bad_key(table, "its only partition column is empty".to_owned()));
     }
     match value {
         Some(value) if table.value == ValueKind::Text && std::str::from_utf8(value).is_err() => {

@@ -4,16 +4,15 @@ use std::error::Error as StdError;
 use std::fs;
 use std::path::Path;
 
-use ::scylla::client::session::{OpenSsl010Config, TlsContext};
 use openssl::ssl::{SslConnector, SslMethod};
 use openssl::x509::X509;
 use openssl::x509::store::X509StoreBuilder;
-
-use crate::store::Error;
+use scylla::client::session::{OpenSsl010Config, TlsContext};
+use view_store::store::Error;
 
 /// Creates a context that accepts nodes whose certificate is signed by one in a PEM file. The system's authorities are not used: the driver
 /// does not check host names, so that any holder of a certificate from one of those would be accepted.
-pub(super) fn context(ca_file: &Path) -> Result<TlsContext, Error> {
+pub(crate) fn context(ca_file: &Path) -> Result<TlsContext, Error> {
     read(ca_file).map_err(|source| {
         let what = format!("the certificates in {} cannot be used ([scylla] ca_file)", ca_file.display());
         Error::Unavailable { what, source: Some(source) }

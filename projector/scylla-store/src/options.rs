@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::store::DEFAULT_LEASE_LENGTH;
+use view_store::store::DEFAULT_LEASE_LENGTH;
 
 /// Where and how to connect. Implements no `Debug`, because it may contain a password.
 #[derive(Clone)]
@@ -20,7 +20,7 @@ pub struct Options {
     pub ca_file: Option<PathBuf>,
     /// How long the tables of a replaced generation remain for its readers.
     pub drop_after: Duration,
-    /// How long a lease lasts: see [`crate::ViewStore::lease_length`].
+    /// How long a lease lasts: see [`lease_length`](view_store::ViewStore::lease_length).
     pub lease_length: Duration,
     /// Milliseconds added to the database's time. 0, except in tests of clocks that differ.
     pub clock_offset_ms: i64,

@@ -4,32 +4,32 @@
 use std::collections::BTreeSet;
 
 use schemas::tables::ViewDef;
+use view_store::store::Error;
 
-use super::checkpoint::{self, number};
-use super::session::{Cell, Cql, Failure, int_of, text_of};
-use super::tables;
-use crate::store::Error;
+use crate::checkpoint::{self, number};
+use crate::session::{Cell, Cql, Failure, int_of, text_of};
+use crate::tables;
 
 /// The row of a view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Generations {
+pub(crate) struct Generations {
     /// The generation that readers get.
-    pub(super) live: u64,
+    pub(crate) live: u64,
     /// The generation that is being rebuilt; 0 for none.
-    pub(super) rebuilt: u64,
+    pub(crate) rebuilt: u64,
     /// The highest number that was assigned.
-    pub(super) last: u64,
+    pub(crate) last: u64,
 }
 
 impl Generations {
     /// Whether a generation may still get commits.
-    pub(super) fn holds(&self, generation: u64) -> bool {
+    pub(crate) fn holds(&self, generation: u64) -> bool {
         self.live == generation || self.rebuilt == generation
     }
 }
 
 /// Reads the row of a view; `None` before its first generation.
-pub(super) async fn read(cql: &Cql, view: &str) -> Result<Option<Generations>, Error> {
+pub(crate) async fn read(cql: &Cql, view: &str) -> Result<Option<Generations>, Error> {
     let select = format!("SELECT live, rebuilt, last FROM {}.generations WHERE view_name = ?", cql.keyspace());
     let Some(row) = cql.rows(&select, &[Cell::Text(view)], 1).await?.into_iter().next() else { return Ok(None) };
     let mut numbers = row.columns.into_iter().map(|column| int_of(column).and_then(|number| u64::try_from(number).ok()));
@@ -40,13 +40,13 @@ pub(super) async fn read(cql: &Cql, view: &str) -> Result<Option<Generations>, E
 }
 
 /// Creates the row of a view with generation 1, unless there is one.
-pub(super) async fn begin(cql: &Cql, view: &str) -> Result<(), Failure> {
+pub(crate) async fn begin(cql: &Cql, view: &str) -> Result<(), Failure> {
     let insert = format!("INSERT INTO {}.generations (view_name, live, rebuilt, last) VALUES (?, 1, 0, 1) IF NOT EXISTS", cql.keyspace());
     cql.applied(&insert, &[Cell::Text(view)]).await.map(|_| ())
 }
 
 /// Changes the row of a view if it is unchanged since it was read, and returns whether it was.
-pub(super) async fn change(cql: &Cql, view: &str, from: Generations, to: Generations) -> Result<bool, Failure> {
+pub(crate) async fn change(cql: &Cql, view: &str, from: Generations, to: Generations) -> Result<bool, Failure> {
     let update = format!(
         "UPDATE {}.generations SET live = ?, rebuilt = ?, last = ? WHERE view_name = ? IF live = ? AND rebuilt = ? AND last = ?",
         cql.keyspace()
@@ -58,14 +58,14 @@ pub(super) async fn change(cql: &Cql, view: &str, from: Generations, to: Generat
 }
 
 /// Returns the names of all tables in the keyspace.
-pub(super) async fn table_names(cql: &Cql) -> Result<BTreeSet<String>, Error> {
+pub(crate) async fn table_names(cql: &Cql) -> Result<BTreeSet<String>, Error> {
     let select = "SELECT table_name FROM system_schema.tables WHERE keyspace_name = ?";
     let rows = cql.rows(select, &[Cell::Text(cql.keyspace())], usize::MAX).await?;
     Ok(rows.into_iter().filter_map(|row| text_of(row.columns.into_iter().next().flatten())).collect())
 }
 
 /// Creates the missing tables of a generation.
-pub(super) async fn make_tables(cql: &Cql, def: &ViewDef, generation: u64) -> Result<(), Error> {
+pub(crate) async fn make_tables(cql: &Cql, def: &ViewDef, generation: u64) -> Result<(), Error> {
     let there = table_names(cql).await?;
     let keyspace = format!("{}.", cql.keyspace());
     for table in def.tables.iter().filter(|table| !there.contains(&tables::name(table, generation))) {
@@ -75,14 +75,14 @@ pub(super) async fn make_tables(cql: &Cql, def: &ViewDef, generation: u64) -> Re
 }
 
 /// Returns the generations of a view that have tables.
-pub(super) async fn with_tables(cql: &Cql, def: &ViewDef) -> Result<BTreeSet<u64>, Error> {
+pub(crate) async fn with_tables(cql: &Cql, def: &ViewDef) -> Result<BTreeSet<u64>, Error> {
     let there = table_names(cql).await?;
     let of_table = |name: &String| def.tables.iter().find_map(|table| tables::generation_of(table, name));
     Ok(there.iter().filter_map(of_table).collect())
 }
 
 /// Drops a generation: its tables and its checkpoint.
-pub(super) async fn drop_tables(cql: &Cql, def: &ViewDef, generation: u64) -> Result<(), Error> {
+pub(crate) async fn drop_tables(cql: &Cql, def: &ViewDef, generation: u64) -> Result<(), Error> {
     for table in def.tables {
         let name = tables::name(table, generation);
         cql.define(&format!("DROP TABLE IF EXISTS {}.{name}", cql.keyspace())).await?;
