@@ -252,6 +252,9 @@ pub(crate) async fn check_view<S: Service>(
         rebuilt.adopt_confirmations(&mut guard);
         parts.store.swap(rebuilt.view()).await?;
         *guard = rebuilt;
+    } else {
+        drop(guard);
+        parts.store.discard(rebuilt.view()).await?;
     }
     Ok(CheckedView { changes, difference, is_repaired })
 }
@@ -280,6 +283,8 @@ pub async fn check_heads(parts: &Parts, repair: bool) -> Result<CheckedView, Err
         let is_repaired = repair && difference.is_some();
         if is_repaired {
             parts.store.swap(&rebuilt).await?;
+        } else {
+            parts.store.discard(&rebuilt).await?;
         }
         return Ok(CheckedView { changes, difference, is_repaired });
     }

@@ -114,6 +114,8 @@ pub async fn redecide<S: Service>(parts: &Parts, live: &Mutex<Decider<S>>, progr
     for table in std::iter::once(S::RECORDS).chain(S::DECISION_TABLES.iter().copied().filter(|table| *table != S::RECORDS)) {
         appended += append_differences::<S>(table, &mut guard, &**rebuilt.view()).await?;
     }
+    drop(guard);
+    parts.store.discard(rebuilt.view()).await?;
     progress(total, total);
     Ok(appended)
 }

@@ -225,6 +225,8 @@ async fn fsck_finds_and_repairs() {
         assert!(whole.contains(line), "{whole}");
     }
     assert!(!whole.contains("not equal") && !whole.contains("FAULT"), "{whole}");
+    let manifest = fs::read_to_string(data.join("views/manifest")).unwrap();
+    assert!(manifest.contains("recalls.g1.") && !manifest.contains(".g2."), "the views that were compared are deleted: {manifest}");
     // A row that no change wrote, with a right checksum: only a comparison with the log shows it.
     let engine = crate::engine::Engine::open_without_projector(&data, fixed_clock()).await;
     let view = engine.store.live(&schemas::views::recalls::VIEW).await.unwrap();

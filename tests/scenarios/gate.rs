@@ -237,6 +237,10 @@ impl ViewStore for GatedStore {
         self.store.swap(rebuilt).await
     }
 
+    async fn discard(&self, rebuilt: &Arc<dyn View>) -> Result<(), view_store::Error> {
+        self.store.discard(rebuilt).await
+    }
+
     fn coordination(&self) -> &dyn Coordination {
         self
     }

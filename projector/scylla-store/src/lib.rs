@@ -279,6 +279,25 @@ impl ViewStore for ScyllaStore {
         Ok(())
     }
 
+    async fn discard(&self, rebuilt: &Arc<dyn View>) -> Result<(), Error> {
+        let (def, generation) = (rebuilt.def(), rebuilt.generation());
+        let _changing = self.changing.lock().await;
+        loop {
+            let row = generations::read(&self.cql, def.name).await?;
+            // A later rebuild, also of another process, drops the earlier one by itself.
+            let Some(row) = row.filter(|row| row.rebuilt == generation) else { return Ok(()) };
+            if generations::change(&self.cql, def.name, row, Generations { rebuilt: 0, ..row }).await? {
+                break;
+            }
+        }
+        let discarded =
+            unpoisoned(self.slots.write()).get_mut(def.name).and_then(|slot| slot.rebuilt.take_if(|view| view.generation() == generation));
+        if let Some(discarded) = discarded {
+            discarded.set_dropped();
+        }
+        generations::drop_tables(&self.cql, def, generation).await
+    }
+
     fn coordination(&self) -> &dyn Coordination {
         &self.coordination
     }

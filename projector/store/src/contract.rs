@@ -16,7 +16,7 @@ use schemas::position::{LogOffset, Seq};
 use schemas::tables::{Key, Table, ViewDef, Write};
 
 pub use self::coordination::{counters, leases, values};
-pub use self::generations::{leftover_rebuild, swap_under_readers, wait_past};
+pub use self::generations::{discarded_rebuild, leftover_rebuild, swap_under_readers, wait_past};
 pub use self::rows::{commit_and_checkpoint, deletes, points, ranges, wide_keys};
 use crate::store::{Checkpoint, Error, View, ViewStore};
 
@@ -44,6 +44,7 @@ pub async fn all(store: &Arc<dyn ViewStore>) -> Result<(), Failure> {
     wide_keys(by_ref).await?;
     swap_under_readers(by_ref).await?;
     leftover_rebuild(by_ref).await?;
+    discarded_rebuild(by_ref).await?;
     wait_past(by_ref).await?;
     leases(by_ref).await?;
     counters(store).await?;

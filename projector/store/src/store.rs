@@ -239,6 +239,8 @@ pub trait ViewStore: Send + Sync + 'static {
     async fn begin_rebuild(&self, def: &'static ViewDef) -> Result<Arc<dyn View>, Error>;
     /// Makes a rebuilt generation the live one, durably. From now on `live` returns it; older ones are dropped once unused.
     async fn swap(&self, rebuilt: &Arc<dyn View>) -> Result<(), Error>;
+    /// Drops a generation of [`Self::begin_rebuild`] that is not made the live one. Of any other generation, and a second time, it does nothing.
+    async fn discard(&self, rebuilt: &Arc<dyn View>) -> Result<(), Error>;
     /// Waits until [`Self::live`] returns these views. Cancel-safe.
     async fn served(&self, views: &[&str]) {
         while self.unserved().iter().any(|view| views.contains(view)) {

@@ -153,6 +153,10 @@ impl ViewStore for SuppressingStore {
         self.inner.swap(rebuilt).await
     }
 
+    async fn discard(&self, rebuilt: &Arc<dyn View>) -> Result<(), Error> {
+        self.inner.discard(rebuilt).await
+    }
+
     fn coordination(&self) -> &dyn Coordination {
         self.inner.coordination()
     }

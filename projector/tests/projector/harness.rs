@@ -31,7 +31,7 @@ pub(crate) struct Engine {
     pub(crate) heads: Heads,
     pub(crate) decider: Decider<Recalls>,
     encoder: Encoder,
-    _dir: tempfile::TempDir,
+    pub(crate) dir: tempfile::TempDir,
 }
 
 /// The content of a test fact.
@@ -58,7 +58,7 @@ impl Engine {
         let view = store.live(&VIEW).await.unwrap();
         let decider = Decider::open(Arc::clone(&log), Arc::clone(&engine), view, clock()).await.unwrap();
         let encoder = Encoder::new(RECALLS.name).unwrap();
-        Self { log, store, engine, heads, decider, encoder, _dir: dir }
+        Self { log, store, engine, heads, decider, encoder, dir }
     }
 
     /// Opens a second decider of the same service.

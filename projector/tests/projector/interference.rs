@@ -162,4 +162,9 @@ async fn deciding_again_without_a_change_appends_nothing() {
     engine.decider = live.into_inner();
     assert_eq!((appended, engine.decider.checkpoint().seq), (0, seq));
     assert_eq!(engine.digest().await, digest);
+    let manifest = std::fs::read_to_string(engine.dir.path().join("views/manifest")).unwrap();
+    assert!(
+        manifest.contains("recalls.g1.") && !manifest.contains("recalls.g2."),
+        "the generation that was compared is deleted: {manifest}"
+    );
 }

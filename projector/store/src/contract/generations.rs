@@ -87,6 +87,27 @@ pub async fn leftover_rebuild(store: &dyn ViewStore) -> Result<(), Failure> {
     Ok(())
 }
 
+/// A rebuild that is discarded is dropped, once and for all; the live generation and later rebuilds are not.
+///
+/// # Errors
+/// The violated guarantee.
+pub async fn discarded_rebuild(store: &dyn ViewStore) -> Result<(), Failure> {
+    let live = fresh(store, &SWAPPED).await?;
+    live.commit(vec![put(&TABLE, key!["p", 1], "live")], &at_seq(1)).await?;
+    let compared = store.begin_rebuild(&SWAPPED).await?;
+    compared.commit(vec![put(&TABLE, key!["p", 1], "compared")], &at_seq(1)).await?;
+    store.discard(&compared).await?;
+    promise!(matches!(compared.get(&TABLE, &key!["p", 1]).await, Err(Error::Gone { .. })), "reading a discarded generation returns Gone");
+    promise!(matches!(store.swap(&compared).await, Err(Error::Gone { .. })), "a discarded generation cannot be swapped in");
+    let next = store.begin_rebuild(&SWAPPED).await?;
+    promise!(next.generation() != compared.generation(), "the number of a discarded generation is not assigned again");
+    store.discard(&compared).await?;
+    store.discard(&live).await?;
+    promise!(next.range(&TABLE, all_rows()).await?.is_empty(), "a later rebuild is not discarded with an earlier one");
+    promise!(live.get(&TABLE, &key!["p", 1]).await?.is_some(), "the live generation is not discarded");
+    Ok(())
+}
+
 /// A wait returns at once if the view has advanced, when a commit follows, and with `Gone` if none can follow; cancelling a wait loses
 /// nothing. A wait for some positions ends with a commit that reaches one of them, and with no other.
 ///

@@ -257,6 +257,18 @@ impl Shared {
         Ok(())
     }
 
+    /// Drops a generation that is rebuilt. Its tables are deleted now, or with the last call that reads them.
+    fn discard(&self, def: &'static ViewDef, generation: u64) {
+        let _changing = unpoisoned(self.changing.lock());
+        let discarded = {
+            let mut slots = unpoisoned(self.slots.write());
+            slots.get_mut(def.name).and_then(|slot| slot.rebuilt.take_if(|rebuilt| rebuilt.generation() == generation))
+        };
+        if let Some(discarded) = discarded {
+            discarded.drop_rows();
+        }
+    }
+
     /// Returns something of each live generation that has it, with the names of the views.
     fn of_live<T: Ord>(&self, of: impl Fn(&EmbeddedView) -> Option<T>) -> Vec<(&'static str, T)> {
         let slots = unpoisoned(self.slots.read());
@@ -362,6 +374,15 @@ impl ViewStore for EmbeddedStore {
         self.run(move |shared| {
             let is_it = |own: &Arc<EmbeddedView>| std::ptr::addr_eq(Arc::as_ptr(own), Arc::as_ptr(&rebuilt));
             shared.swap(rebuilt.def(), rebuilt.generation(), is_it)
+        })
+        .await
+    }
+
+    async fn discard(&self, rebuilt: &Arc<dyn View>) -> Result<(), Error> {
+        let (def, generation) = (rebuilt.def(), rebuilt.generation());
+        self.run(move |shared| {
+            shared.discard(def, generation);
+            Ok(())
         })
         .await
     }

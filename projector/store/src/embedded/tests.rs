@@ -237,6 +237,25 @@ async fn old_generations_are_deleted() {
     assert_eq!(store.shared.core().unwrap().checkpoint("tested", 1).unwrap(), Checkpoint::default());
 }
 
+/// Proves that a generation that was made to compare with the live one is deleted when it is discarded, so that the next opening has nothing to delete, and
+/// that a live one is not.
+#[tokio::test]
+async fn discarded_generations_are_deleted() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path());
+    let live = store.live(&DEF).await.unwrap();
+    live.commit(vec![row(1)], &at_seq(1)).await.unwrap();
+    let compared = store.begin_rebuild(&DEF).await.unwrap();
+    compared.commit(vec![row(1)], &at_seq(1)).await.unwrap();
+    assert_eq!(generations(&store), ["tested.g1.rows", "tested.g2.rows"]);
+    store.discard(&compared).await.unwrap();
+    store.discard(&live).await.unwrap();
+    assert_eq!(generations(&store), ["tested.g1.rows"]);
+    assert!(matches!(compared.get(&ROWS, &key!["p", 1]).await, Err(Error::Gone { .. })));
+    assert!(live.get(&ROWS, &key!["p", 1]).await.unwrap().is_some());
+    assert!(store.begin_rebuild(&DEF).await.unwrap().generation() > compared.generation());
+}
+
 /// Proves that opening deletes an unfinished rebuild and not the live generation, and that a swap survives a kill.
 #[tokio::test]
 async fn opening_deletes_leftovers() {
