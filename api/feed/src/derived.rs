@@ -16,7 +16,7 @@ use tokio::sync::Mutex as AsyncMutex;
 
 use crate::Feeds;
 use crate::filter::{Element, read};
-use crate::places::{PLACES_MAX, Segment, Walk};
+use crate::places::{PLACES_MAX, Segment, Total, Walk};
 use crate::position::Position;
 use crate::query::{Feed, earlier_record};
 
@@ -220,7 +220,7 @@ impl Feed {
         loop {
             let part = Segment { buckets: bucket..=bucket, ranks: i64::MIN..=i64::MAX };
             let walk = Walk { list, part, filter: "", limit: PLACES_MAX, after: after.as_deref() };
-            let page = self.ranked_ids::<R>(ctx, at, walk).await?;
+            let page = self.ranked_ids::<R>(ctx, at, walk, Total::Counted).await?;
             ids.extend(page.items);
             match page.next {
                 Some(next) => after = Some(next),

@@ -69,6 +69,15 @@ pub struct Ranked<R> {
     pub next: Option<String>,
 }
 
+/// Whether a page says how many records of the list match, see [`Ranked::total`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Total {
+    /// It does: the walk continues after the page.
+    Counted,
+    /// It does not: the walk ends when the page is full.
+    Omitted,
+}
+
 /// A condition that a record must meet to be in a page.
 pub type Selects<'a, R> = &'a (dyn Fn(&R) -> bool + Send + Sync);
 
@@ -116,91 +125,57 @@ impl Feed {
         at: &Position,
         walk: Walk<'_>,
         selects: Option<Selects<'_, R>>,
+        total: Total,
     ) -> Result<Ranked<R>, Problem> {
-        match self.walked(ctx, at, &walk, selects, true).await? {
-            Some(page) => self.answer_of(ctx, at, &walk, page).await,
-            None => Ok(empty(Some(0))),
-        }
-    }
-
-    /// A page of a ranked list at a position, without `total`: the walk ends when the page is full. Without `selects` every record of the list matches.
-    ///
-    /// # Errors
-    /// `cursor-invalid` for an `after` that is not one of this list and filter; `unavailable`.
-    pub async fn ranked_page<R: Record>(
-        &self,
-        ctx: &Context,
-        at: &Position,
-        walk: Walk<'_>,
-        selects: Option<Selects<'_, R>>,
-    ) -> Result<Ranked<R>, Problem> {
-        match self.walked_page(ctx, at, &walk, selects).await? {
-            Some(page) => self.answer_of(ctx, at, &walk, page).await,
-            None => Ok(empty(None)),
-        }
-    }
-
-    /// The ids of the records of [`Self::ranked_page`] without `selects`. The records are not read.
-    ///
-    /// # Errors
-    /// `cursor-invalid` for an `after` that is not one of this list and filter; `unavailable`.
-    pub async fn ranked_page_ids<R: Record>(&self, ctx: &Context, at: &Position, walk: Walk<'_>) -> Result<Ranked<String>, Problem> {
-        let page = self.walked_page::<R>(ctx, at, &walk, None).await?;
-        Ok(page.map_or_else(|| empty(None), |page| self.page_of_ids(ctx, &walk, page)))
+        let page = self.walked(ctx, at, &walk, selects, total, true).await?;
+        self.answer_of(ctx, at, &walk, page).await
     }
 
     /// The ids of the records of a page of a ranked list at a position. The records are not read.
     ///
     /// # Errors
     /// `cursor-invalid` for an `after` that is not one of this list and filter; `unavailable`.
-    pub async fn ranked_ids<R: Record>(&self, ctx: &Context, at: &Position, walk: Walk<'_>) -> Result<Ranked<String>, Problem> {
-        let page = self.walked::<R>(ctx, at, &walk, None, false).await?;
-        Ok(page.map_or_else(|| empty(Some(0)), |page| self.page_of_ids(ctx, &walk, page)))
+    pub async fn ranked_ids<R: Record>(
+        &self,
+        ctx: &Context,
+        at: &Position,
+        walk: Walk<'_>,
+        total: Total,
+    ) -> Result<Ranked<String>, Problem> {
+        let page = self.walked::<R>(ctx, at, &walk, None, total, false).await?;
+        let (total, next) = self.end_of(ctx, &walk, &page);
+        Ok(Ranked { items: page.items.into_iter().map(|(spot, _)| spot.id).collect(), total, next })
     }
 
-    /// The ids of a page that was walked.
-    fn page_of_ids<R>(&self, ctx: &Context, walk: &Walk<'_>, page: Walked<R>) -> Ranked<String> {
-        let (total, next) = self.end_of(ctx, walk, &page);
-        Ranked { items: page.items.into_iter().map(|(spot, _)| spot.id).collect(), total, next }
-    }
-
-    /// The walk to a page; `None` if the service has no lists. `is_for_records`: the records of the page are wanted, too.
+    /// The walk to a page, which is empty if the service has no lists. `is_for_records`: the records of the page are wanted, too.
     async fn walked<R: Record>(
         &self,
         ctx: &Context,
         at: &Position,
         walk: &Walk<'_>,
         selects: Option<Selects<'_, R>>,
+        total: Total,
         is_for_records: bool,
-    ) -> Result<Option<Walked<R>>, Problem> {
-        let Some(table) = self.tables.places else { return Ok(None) };
+    ) -> Result<Walked<R>, Problem> {
+        let reach = Reach { is_counted: total == Total::Counted, ..Reach::default() };
+        let Some(table) = self.tables.places else { return Ok(Walked { is_whole: true, reach, ..Walked::default() }) };
         let after = walk.after.map(|text| self.place_of(ctx, walk, text)).transpose()?;
         let (after, is_far) = after.map_or((None, false), |token| (Some(token.spot), token.is_far));
+        let after = after.as_ref();
+        if total == Total::Omitted {
+            return self.walk(at, table, walk, after, Reach { is_far: after.is_some(), ..reach }, selects).await;
+        }
         if !is_far {
             let page = match selects {
-                None => self.walk_of_all(ctx, at, table, walk, after.as_ref(), is_for_records).await?,
-                Some(_) => self.walk(at, table, walk, after.as_ref(), Reach::default(), selects).await?,
+                None => self.walk_of_all(ctx, at, table, walk, after, is_for_records).await?,
+                Some(_) => self.walk(at, table, walk, after, reach, selects).await?,
             };
             // Entries that were added in front can move a place out of the reach of a walk from the start.
-            if page.is_past(after.as_ref()) {
-                return Ok(Some(page));
+            if page.is_past(after) {
+                return Ok(page);
             }
         }
-        self.walk(at, table, walk, after.as_ref(), Reach { is_far: true, ..Reach::default() }, selects).await.map(Some)
-    }
-
-    /// The walk over the places of a page alone; `None` if the service has no lists.
-    async fn walked_page<R: Record>(
-        &self,
-        ctx: &Context,
-        at: &Position,
-        walk: &Walk<'_>,
-        selects: Option<Selects<'_, R>>,
-    ) -> Result<Option<Walked<R>>, Problem> {
-        let Some(table) = self.tables.places else { return Ok(None) };
-        let after = walk.after.map(|text| self.place_of(ctx, walk, text)).transpose()?.map(|token| token.spot);
-        let reach = Reach { is_far: after.is_some(), is_counted: false, is_for_records: false };
-        self.walk(at, table, walk, after.as_ref(), reach, selects).await.map(Some)
+        self.walk(at, table, walk, after, Reach { is_far: true, ..reach }, selects).await
     }
 
     /// The walk from the start of a part to a page, if every place matches. Only the first one at a position walks: the next ones read the page alone.
@@ -370,11 +345,6 @@ impl Default for Reach {
 /// How many rows of a bucket are read at a time for one page: its records and one more.
 fn rows_of_page(limit: usize) -> usize {
     limit.saturating_add(1).clamp(ROWS_PER_PAGE_MIN, ROWS_PER_READ)
-}
-
-/// A page without records.
-fn empty<R>(total: Option<u64>) -> Ranked<R> {
-    Ranked { items: Vec::new(), total, next: None }
 }
 
 /// The progress of a walk.

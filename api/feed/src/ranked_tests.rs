@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::Source;
 use super::changes;
-use super::places::{PLACES_MAX, Ranked, Segment, Walk};
+use super::places::{PLACES_MAX, Ranked, Segment, Total, Walk};
 use super::position::{Position, position};
 use super::query::Feed;
 use super::testing::{Chance, call};
@@ -41,7 +41,7 @@ async fn read_all(
         let limit = limit();
         let walk = Walk { list, part: part.clone(), filter: &filter, limit, after: after.as_deref() };
         let selects = |thing: &Thing| least.is_none_or(|least| thing.name.len() as i64 >= least);
-        let page: Ranked<Thing> = feed.ranked(ctx, at, walk, least.is_some().then_some(&selects)).await.unwrap();
+        let page: Ranked<Thing> = feed.ranked(ctx, at, walk, least.is_some().then_some(&selects), Total::Counted).await.unwrap();
         assert!(page.items.len() <= limit);
         ids.extend(page.items.into_iter().map(|thing| thing.id));
         totals.push(page.total);
@@ -94,11 +94,11 @@ async fn read_pages(
         let limit = limit();
         let walk = Walk { list, part: part.clone(), filter: "", limit, after: after.as_deref() };
         let selects = |thing: &Thing| least.is_none_or(|least| thing.name.len() as i64 >= least);
-        let page: Ranked<Thing> = feed.ranked_page(ctx, at, walk.clone(), least.is_some().then_some(&selects)).await.unwrap();
+        let page: Ranked<Thing> = feed.ranked(ctx, at, walk.clone(), least.is_some().then_some(&selects), Total::Omitted).await.unwrap();
         assert!(page.items.len() <= limit && page.total.is_none());
         let found: Vec<String> = page.items.into_iter().map(|thing| thing.id).collect();
         if least.is_none() {
-            let of_ids = feed.ranked_page_ids::<Thing>(ctx, at, walk).await.unwrap();
+            let of_ids = feed.ranked_ids::<Thing>(ctx, at, walk, Total::Omitted).await.unwrap();
             assert_eq!((&of_ids.items, &of_ids.next, of_ids.total), (&found, &page.next, None));
         }
         ids.extend(found);
@@ -137,9 +137,9 @@ async fn pages_without_totals_hold_the_same() {
         assert_eq!(read_pages((&ctx, &feed, &at), ("all", &whole()), least, || 700).await, ids);
     }
     let walk = |after| Walk { list: "all", part: whole(), filter: "", limit: 150, after };
-    let first: Ranked<Thing> = feed.ranked_page(&ctx, &at, walk(None), None).await.unwrap();
-    let counted: Ranked<Thing> = feed.ranked(&ctx, &at, walk(first.next.as_deref()), None).await.unwrap();
-    let second: Ranked<Thing> = feed.ranked_page(&ctx, &at, walk(first.next.as_deref()), None).await.unwrap();
+    let first: Ranked<Thing> = feed.ranked(&ctx, &at, walk(None), None, Total::Omitted).await.unwrap();
+    let counted: Ranked<Thing> = feed.ranked(&ctx, &at, walk(first.next.as_deref()), None, Total::Counted).await.unwrap();
+    let second: Ranked<Thing> = feed.ranked(&ctx, &at, walk(first.next.as_deref()), None, Total::Omitted).await.unwrap();
     let of = |page: Ranked<Thing>| page.items.into_iter().map(|thing| thing.id).collect::<Vec<_>>();
     let (counted, second) = (of(counted), of(second));
     assert_eq!((&counted[..], &second[..]), (&ids[150..300], &ids[150..300]));
@@ -195,7 +195,7 @@ async fn long_lists_are_walked_in_parts() {
         }
         let at = position_at(&ctx, &feed, things.checkpoint.seq).await;
         let walk = Walk { list: "all", part: whole(), filter: "", limit: 150, after: after.as_deref() };
-        let page: Ranked<Thing> = feed.ranked(&ctx, &at, walk, None).await.unwrap();
+        let page: Ranked<Thing> = feed.ranked(&ctx, &at, walk, None, Total::Counted).await.unwrap();
         assert!(page.items.iter().all(|thing| thing.size >= 20 && seen.insert(thing.id.clone())), "round {round}");
         after = page.next;
         if after.is_none() {
@@ -216,7 +216,7 @@ async fn further_pages_of_a_position_do_not_walk_again() {
     let (ctx, feed) = (things.context(), things.feed(None));
     let ask = async |at: &Position, limit: usize, after: Option<&str>| {
         let walk = Walk { list: "all", part: whole(), filter: "", limit, after };
-        let page: Ranked<Thing> = feed.ranked(&ctx, at, walk, None).await.unwrap();
+        let page: Ranked<Thing> = feed.ranked(&ctx, at, walk, None, Total::Counted).await.unwrap();
         (page.items.into_iter().map(|thing| thing.id).collect::<Vec<_>>(), page.total, page.next)
     };
     let at = position_at(&ctx, &feed, things.checkpoint.seq).await;
@@ -259,15 +259,11 @@ async fn with_changes() -> Things {
 /// The ids of all pages of a list, with totals and without.
 async fn ids_of(ctx: &Context, feed: &Feed, at: &Position, list: &str, limit: usize) -> [Vec<String>; 2] {
     let mut out = [Vec::new(), Vec::new()];
-    for (is_counted, ids) in [true, false].into_iter().zip(&mut out) {
+    for (total, ids) in [Total::Counted, Total::Omitted].into_iter().zip(&mut out) {
         let mut after: Option<String> = None;
         for _ in 0..1_000 {
             let walk = Walk { list, part: whole(), filter: "", limit, after: after.as_deref() };
-            let page = if is_counted {
-                feed.ranked_ids::<Thing>(ctx, at, walk).await.unwrap()
-            } else {
-                feed.ranked_page_ids::<Thing>(ctx, at, walk).await.unwrap()
-            };
+            let page = feed.ranked_ids::<Thing>(ctx, at, walk, total).await.unwrap();
             ids.extend(page.items);
             after = page.next;
             if after.is_none() {
@@ -318,12 +314,12 @@ async fn pages_begin_with_their_part() {
     let (ctx, feed) = (things.context(), things.feed(None));
     let at = position_at(&ctx, &feed, things.checkpoint.seq).await;
     let walk = |first: i64, after| Walk { list: "all", part: Segment { buckets: 2..=3, ranks: first..=100 }, filter: "", limit: 2, after };
-    let next = feed.ranked_ids::<Thing>(&ctx, &at, walk(20, None)).await.unwrap().next.unwrap();
+    let next = feed.ranked_ids::<Thing>(&ctx, &at, walk(20, None), Total::Counted).await.unwrap().next.unwrap();
     for _ in 0..2 {
-        let page = feed.ranked_ids::<Thing>(&ctx, &at, walk(21, Some(&next))).await.unwrap();
+        let page = feed.ranked_ids::<Thing>(&ctx, &at, walk(21, Some(&next)), Total::Counted).await.unwrap();
         assert_eq!((page.items, page.total), (vec!["thing/3".to_owned(), "thing/4".to_owned()], Some(6)));
     }
-    let page = feed.ranked_page_ids::<Thing>(&ctx, &at, walk(21, Some(&next))).await.unwrap();
+    let page = feed.ranked_ids::<Thing>(&ctx, &at, walk(21, Some(&next)), Total::Omitted).await.unwrap();
     assert_eq!(page.items, ["thing/3", "thing/4"]);
 }
 

@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use feed::places::{Ranked, Segment, Selects, Walk};
+use feed::places::{Ranked, Segment, Selects, Total, Walk};
 use feed::watchable::WatchableFeed;
 use jiff::civil::Date;
 use operation::problem::Problem;
@@ -52,7 +52,7 @@ impl<S: WatchableFeed> Reader<S> {
     /// `cursor-invalid` for an `after` that is not one of this list and filter; `unavailable`.
     pub async fn ranked(&self, walk: Walk<'_>, selects: Option<Selects<'_, RecordOf<S>>>) -> Result<Ranked<RecordOf<S>>, Problem> {
         let Some(redaction) = S::FEED.source.redaction_for(self.call()).copied().filter(|_| !self.is_current()) else {
-            return S::FEED.ranked(self.context(), &self.at, walk, selects).await;
+            return S::FEED.ranked(self.context(), &self.at, walk, selects, Total::Counted).await;
         };
         let window = self.at.free_window();
         if window.is_over(redaction.days) {
@@ -62,7 +62,7 @@ impl<S: WatchableFeed> Reader<S> {
             let is_shown = |json: Vec<u8>| redaction.record(&json, window).is_ok_and(|shown| shown.is_some());
             selects.is_none_or(|selects| selects(record)) && serde_json::to_vec(record).is_ok_and(is_shown)
         };
-        S::FEED.ranked(self.context(), &self.at, walk, Some(&is_free)).await
+        S::FEED.ranked(self.context(), &self.at, walk, Some(&is_free), Total::Counted).await
     }
 
     /// A page as [`Self::ranked`] gives it, for answers that do not show its total: the walk ends when the page is full.
@@ -73,7 +73,7 @@ impl<S: WatchableFeed> Reader<S> {
         if self.is_limited() && !self.is_current() {
             return self.ranked(walk, selects).await;
         }
-        S::FEED.ranked_page(self.context(), &self.at, walk, selects).await
+        S::FEED.ranked(self.context(), &self.at, walk, selects, Total::Omitted).await
     }
 
     /// Rows of a ranked list for callers below the paid tier: always of the first page, in an order that follows from the redacted form alone, so that

@@ -15,7 +15,7 @@ use super::findings::{Counted, MATCHES_MAX, earliest, of_lists, whole_list};
 use super::followed::Exclusions;
 use crate::{DISCLAIMER, FEED, source_url};
 use feed::derived::Derived;
-use feed::places::Walk;
+use feed::places::{Total, Walk};
 use operation::problem::Problem;
 use operation::{Definition, Price};
 use reads::read::{Read, Reader, hidden_note};
@@ -208,7 +208,7 @@ async fn near_names(reader: &mut Reader<Exclusions>, company: &CompanyName, day:
         let lists: Vec<String> = group.iter().map(|list| near_list(list)).collect();
         let walks = lists.iter().map(|list| Walk { list, part: whole_list(), filter: "", limit: NEAR_MAX, after: None });
         let (feed, ctx, at) = (&FEED, reader.context(), &reader.at);
-        let pages = try_join_all(walks.map(|walk| feed.ranked_page_ids::<Exclusion>(ctx, at, walk))).await?;
+        let pages = try_join_all(walks.map(|walk| feed.ranked_ids::<Exclusion>(ctx, at, walk, Total::Omitted))).await?;
         is_cut = pages.iter().any(|page| page.next.is_some());
         if !is_cut {
             // The lists of one word hold all near names.
