@@ -25,6 +25,18 @@ use crate::rows::Rows;
 use crate::service::{CurrentRecord, Draft, Service};
 use crate::undecided::{Undecided, all};
 
+/// Decodes a fact of one of several input topics, whose records are boxed in an enum with a variant for each topic. `variant`: the variant of the topic.
+///
+/// # Errors
+/// When the value does not have the form that the topic holds.
+pub fn read_variant<D: DeserializeOwned, F>(
+    topic: &Topic,
+    value: &[u8],
+    variant: impl FnOnce(Box<D>) -> F,
+) -> Result<Fact<F>, avro::Error> {
+    avro::decode(topic.name, value).map(|fact: Fact<D>| fact.map(|data| variant(Box::new(data))))
+}
+
 /// The rules of a service with one kind of record.
 pub trait Rules: Send + Sync + 'static {
     /// The records of the input facts.

@@ -31,7 +31,7 @@ use self::companies::{Listed, Named, cik_key, name_key};
 pub use self::decision::CatalystsRules;
 use self::decision::{Decision, forget_name, set_anchor, set_dates, set_ticker_by_name, withdraw};
 use fold::aliases;
-use fold::records::{DecisionRow, Records, Rules, State};
+use fold::records::{DecisionRow, Records, Rules, State, read_variant};
 use fold::service::Undecided;
 
 /// The catalysts service.
@@ -58,11 +58,11 @@ impl Rules for CatalystsRules {
 
     fn read(topic: &Topic, value: &[u8]) -> Result<Fact<CatalystFact>, avro::Error> {
         if topic.name == TRIALS.name {
-            avro::decode(topic.name, value).map(|fact: Fact<TrialFact>| fact.map(|data| CatalystFact::Trial(Box::new(data))))
+            read_variant(topic, value, CatalystFact::Trial)
         } else if topic.name == MEETINGS.name {
-            avro::decode(topic.name, value).map(|fact: Fact<MeetingFact>| fact.map(|data| CatalystFact::Meeting(Box::new(data))))
+            read_variant(topic, value, CatalystFact::Meeting)
         } else {
-            avro::decode(topic.name, value).map(|fact: Fact<StatementFact>| fact.map(|data| CatalystFact::Statement(Box::new(data))))
+            read_variant(topic, value, CatalystFact::Statement)
         }
     }
 

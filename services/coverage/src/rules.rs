@@ -25,7 +25,7 @@ pub use self::candidate::CoverageRules;
 use self::candidate::{Candidate, Candidates, Owner, is_recent, lead_of, rule_fact};
 use self::carriers::Carrier;
 use self::entities::Entity;
-use fold::records::{DecisionRow, Records, Rules, State};
+use fold::records::{DecisionRow, Records, Rules, State, read_variant};
 use fold::service::Undecided;
 
 /// The coverage service.
@@ -51,9 +51,9 @@ impl Rules for CoverageRules {
 
     fn read(topic: &Topic, value: &[u8]) -> Result<Fact<CoverageFact>, avro::Error> {
         if topic.name == CARRIERS.name {
-            avro::decode(topic.name, value).map(|fact: Fact<CarrierFact>| fact.map(|data| CoverageFact::Carrier(Box::new(data))))
+            read_variant(topic, value, CoverageFact::Carrier)
         } else {
-            avro::decode(topic.name, value).map(|fact: Fact<BusinessFact>| fact.map(|data| CoverageFact::Business(Box::new(data))))
+            read_variant(topic, value, CoverageFact::Business)
         }
     }
 

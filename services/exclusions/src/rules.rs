@@ -30,7 +30,7 @@ use schemas::views::awards::Award;
 use schemas::views::records::RecordTables;
 
 use fold::changes_read::read_change;
-use fold::records::{DecisionRow, Records, Rules, State};
+use fold::records::{DecisionRow, Records, Rules, State, read_variant};
 use fold::service::Undecided;
 
 pub use self::state::ExclusionsRules;
@@ -70,9 +70,9 @@ impl Rules for ExclusionsRules {
         if topic.name == CHANGES_AWARDS.name {
             read_change(topic, value).map(|fact: Fact<Award>| fact.map(|data| ExclusionInput::Award(Box::new(data))))
         } else if topic.name == COMPANY_FACTS.name {
-            avro::decode(topic.name, value).map(|fact: Fact<CompanyFact>| fact.map(|data| ExclusionInput::Company(Box::new(data))))
+            read_variant(topic, value, ExclusionInput::Company)
         } else {
-            avro::decode(topic.name, value).map(|fact: Fact<ExclusionFact>| fact.map(|data| ExclusionInput::Exclusion(Box::new(data))))
+            read_variant(topic, value, ExclusionInput::Exclusion)
         }
     }
 

@@ -14,7 +14,7 @@ use schemas::topics::{CHANGES_FILINGS, FILINGS, INSIDER_TRADES, Topic};
 use schemas::views::records::RecordTables;
 use serde::{Deserialize, Serialize};
 
-use fold::records::{DecisionRow, Records, Rules, State};
+use fold::records::{DecisionRow, Records, Rules, State, read_variant};
 use fold::service::Undecided;
 
 /// How many filings of one company and form are remembered to find what an amendment amends: the newest ones.
@@ -58,9 +58,9 @@ impl Rules for FilingsRules {
 
     fn read(topic: &Topic, value: &[u8]) -> Result<Fact<FilingsFact>, avro::Error> {
         if topic.name == FILINGS.name {
-            avro::decode(topic.name, value).map(|fact: Fact<FilingFact>| fact.map(|data| FilingsFact::Filing(Box::new(data))))
+            read_variant(topic, value, FilingsFact::Filing)
         } else {
-            avro::decode(topic.name, value).map(|fact: Fact<InsiderTradeFact>| fact.map(|data| FilingsFact::Trade(Box::new(data))))
+            read_variant(topic, value, FilingsFact::Trade)
         }
     }
 

@@ -34,7 +34,7 @@ use self::parcel::change;
 use self::roll::{Area, Roll};
 pub use self::state::ParcelsRules;
 use self::state::{record_id, roll_key, stats_key, township_key};
-use fold::records::{DecisionRow, Records, Rules, State};
+use fold::records::{DecisionRow, Records, Rules, State, read_variant};
 use fold::service::Undecided;
 
 /// The parcels service.
@@ -64,13 +64,13 @@ impl Rules for ParcelsRules {
 
     fn read(topic: &Topic, value: &[u8]) -> Result<Fact<ParcelsFact>, avro::Error> {
         if topic.name == PARCELS.name {
-            avro::decode(topic.name, value).map(|fact: Fact<ParcelFact>| fact.map(|data| ParcelsFact::Parcel(Box::new(data))))
+            read_variant(topic, value, ParcelsFact::Parcel)
         } else if topic.name == PERMITS.name {
-            avro::decode(topic.name, value).map(|fact: Fact<PermitFact>| fact.map(|data| ParcelsFact::Permit(Box::new(data))))
+            read_variant(topic, value, ParcelsFact::Permit)
         } else if topic.name == LIENS.name {
-            avro::decode(topic.name, value).map(|fact: Fact<LienFact>| fact.map(|data| ParcelsFact::Lien(Box::new(data))))
+            read_variant(topic, value, ParcelsFact::Lien)
         } else {
-            avro::decode(topic.name, value).map(|fact: Fact<SaleFact>| fact.map(|data| ParcelsFact::Sale(Box::new(data))))
+            read_variant(topic, value, ParcelsFact::Sale)
         }
     }
 

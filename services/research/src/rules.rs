@@ -11,7 +11,7 @@ use schemas::topics::{CHANGES_RESEARCH, GRANTS, TRIALS, Topic};
 use schemas::views::records::{RecordChange, RecordTables};
 
 use fold::aliases;
-use fold::records::{DecisionRow, Records, Rules, State};
+use fold::records::{DecisionRow, Records, Rules, State, read_variant};
 use fold::service::Undecided;
 
 /// The research service.
@@ -39,9 +39,9 @@ impl Rules for ResearchRules {
 
     fn read(topic: &Topic, value: &[u8]) -> Result<Fact<ResearchFact>, avro::Error> {
         if topic.name == GRANTS.name {
-            avro::decode(topic.name, value).map(|fact: Fact<GrantFact>| fact.map(|data| ResearchFact::Grant(Box::new(data))))
+            read_variant(topic, value, ResearchFact::Grant)
         } else {
-            avro::decode(topic.name, value).map(|fact: Fact<TrialFact>| fact.map(|data| ResearchFact::Trial(Box::new(data))))
+            read_variant(topic, value, ResearchFact::Trial)
         }
     }
 

@@ -26,6 +26,7 @@ use velocity::rows::{
 use velocity::views::{Lowest, PAST_DAYS, STALE_DAYS, Views, ViewsMeasure, newest_day};
 
 use super::index;
+use super::newest::Newest;
 use reads::last_entry::last_entry;
 
 /// As of an earlier time, the newest complete hour is searched in so many weeks before it.
@@ -50,12 +51,10 @@ pub(crate) struct Ledger {
 
 /// What a ledger is kept by: generation, seq and length of a window.
 type LedgerKey = (u64, Seq, i64);
-/// A place with its ledger; `None` if there was no complete hour.
-type KeptLedger = (LedgerKey, Option<Arc<Ledger>>);
 
-/// The ledgers that a process keeps.
+/// The ledgers that a process keeps; `None` if there was no complete hour.
 #[derive(Default)]
-struct Ledgers(Mutex<Vec<KeptLedger>>);
+struct Ledgers(Newest<LedgerKey, Option<Arc<Ledger>>, LEDGERS_MAX>);
 
 impl Part for Ledgers {}
 
@@ -64,8 +63,7 @@ impl Ledger {
     pub(crate) async fn of(ctx: &Context, at: &Position, window_hours: i64) -> Result<Option<Arc<Self>>, Problem> {
         let ledgers = Ledgers::of(ctx);
         let place = (at.view.generation(), at.seq, window_hours);
-        let known = |all: &[KeptLedger]| all.iter().find(|(of, _)| *of == place).map(|(_, ledger)| ledger.clone());
-        if let Some(known) = known(&ledgers.0.lock().unwrap_or_else(PoisonError::into_inner)) {
+        if let Some(known) = ledgers.0.get(&place) {
             return Ok(known);
         }
         let by_rows = if at.seq == at.last { Self::by_rows(at, window_hours).await? } else { None };
@@ -74,10 +72,7 @@ impl Ledger {
             None => Self::by_index(at, window_hours).await?,
         };
         let ledger = read.map(|(newest, hours)| Arc::new(Self { at: at.clone(), newest, hours, window_hours, counted: Mutex::default() }));
-        let mut all = ledgers.0.lock().unwrap_or_else(PoisonError::into_inner);
-        all.retain(|(of, _)| *of != place);
-        all.truncate(LEDGERS_MAX - 1);
-        all.insert(0, (place, ledger.clone()));
+        ledgers.0.put(place, ledger.clone());
         Ok(ledger)
     }
 

@@ -10,6 +10,7 @@ pub mod health;
 pub(crate) mod index;
 pub(crate) mod ledger;
 pub(crate) mod measured;
+pub(crate) mod newest;
 pub mod question;
 pub mod radar;
 pub mod rising;

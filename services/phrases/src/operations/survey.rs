@@ -1,7 +1,7 @@
 //! The phrases that rise. For the default question decisions have listed them; for any other one all phrases of the window are counted.
 
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use feed::position::Position;
 use futures_util::future::try_join_all;
@@ -16,6 +16,7 @@ use super::counting::{Counts, PHRASES_MAX, count};
 use super::index::stories_of_hours;
 use super::ledger::Ledger;
 use super::measured::{Measured, Shared, measure, with_views};
+use super::newest::Newest;
 use super::samples::is_hidden;
 
 /// The most stories that are counted. Windows beyond them count as not complete.
@@ -34,28 +35,14 @@ type SurveyKey = ((u64, u64), Seq, i64, u64);
 /// What counts are kept by: generation, seq and window. They serve all multiples.
 type CountsKey = (u64, Seq, i64);
 
-/// Values that a process keeps, the newest first.
-type Cache<P, V> = Mutex<Vec<(P, Arc<V>)>>;
-
 /// The surveys and counts that a process keeps.
 #[derive(Default)]
 struct Surveys {
-    surveys: Cache<SurveyKey, Survey>,
-    counts: Cache<CountsKey, (Counts, Vec<String>)>,
+    surveys: Newest<SurveyKey, Arc<Survey>, SURVEYS_MAX>,
+    counts: Newest<CountsKey, Arc<(Counts, Vec<String>)>, COUNTS_MAX>,
 }
 
 impl Part for Surveys {}
-
-fn known<P: PartialEq, V>(cache: &Cache<P, V>, place: &P) -> Option<Arc<V>> {
-    let all = cache.lock().unwrap_or_else(PoisonError::into_inner);
-    all.iter().find(|(of, _)| of == place).map(|(_, value)| Arc::clone(value))
-}
-
-fn keep<P, V>(cache: &Cache<P, V>, max: usize, place: P, value: &Arc<V>) {
-    let mut all = cache.lock().unwrap_or_else(PoisonError::into_inner);
-    all.truncate(max - 1);
-    all.insert(0, (place, Arc::clone(value)));
-}
 
 /// The phrases of a window that rise.
 #[derive(Debug, Default)]
@@ -100,7 +87,7 @@ pub(crate) async fn survey(ctx: &Context, at: &Position, ledger: &Shared, questi
     let surveys = Surveys::of(ctx);
     let generation = (at.view.generation(), at.view.rendition());
     let place = (generation, at.seq, question.window_hours, question.min_multiple.to_bits());
-    if let Some(known) = known(&surveys.surveys, &place) {
+    if let Some(known) = surveys.surveys.get(&place) {
         return Ok(known);
     }
     let (found, notes) = if question == Question::default() {
@@ -121,7 +108,7 @@ pub(crate) async fn survey(ctx: &Context, at: &Position, ledger: &Shared, questi
     }
     let phrases = found.into_iter().map(|measured| Found { measured, shown: OnceLock::new() }).collect();
     let survey = Arc::new(Survey { phrases, notes });
-    keep(&surveys.surveys, SURVEYS_MAX, place, &survey);
+    surveys.surveys.put(place, Arc::clone(&survey));
     Ok(survey)
 }
 
@@ -144,7 +131,7 @@ fn is_narrower(question: Question) -> bool {
 async fn counts(ctx: &Context, at: &Position, ledger: &Shared, window_hours: i64) -> Result<Arc<(Counts, Vec<String>)>, Problem> {
     let surveys = Surveys::of(ctx);
     let place = (at.view.generation(), at.seq, window_hours);
-    if let Some(known) = known(&surveys.counts, &place) {
+    if let Some(known) = surveys.counts.get(&place) {
         return Ok(known);
     }
     let covered = ledger.covered();
@@ -169,7 +156,7 @@ async fn counts(ctx: &Context, at: &Position, ledger: &Shared, window_hours: i64
         notes.push(format!("only the {PHRASES_MAX} phrases with the highest counts were measured"));
     }
     let counts = Arc::new((counts, notes));
-    keep(&surveys.counts, COUNTS_MAX, place, &counts);
+    surveys.counts.put(place, Arc::clone(&counts));
     Ok(counts)
 }
 
