@@ -35,11 +35,11 @@ pub struct Source {
 }
 
 impl Source {
-    /// The source of a service of plain records, which shows the last 7 days to callers without a key.
+    /// The source of a service of plain records, whose view has the name of the service. It shows the last 7 days to callers without a key.
     #[must_use]
-    pub const fn of_records(service: &'static str, tables: &RecordTables, topic: &'static Topic, facts: &'static [Topic]) -> Self {
+    pub const fn of_records(tables: &RecordTables, topic: &'static Topic, facts: &'static [Topic]) -> Self {
         let RecordTables { view, records, history, feed, through, parked, .. } = *tables;
-        Self { service, view, records, history, feed, through, parked, topic, facts, sample_days: Some(7), redaction: None }
+        Self { service: view.name, view, records, history, feed, through, parked, topic, facts, sample_days: Some(7), redaction: None }
     }
 }
 

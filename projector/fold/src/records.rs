@@ -44,10 +44,10 @@ pub trait Rules: Send + Sync + 'static {
     /// The record that readers see.
     type Record: Record;
 
-    /// The name of the service.
-    const NAME: &'static str;
     /// The tables of the service.
     const TABLES: &'static RecordTables;
+    /// The name of the service, which its view has as well.
+    const NAME: &'static str = Self::TABLES.view.name;
     /// The topics that the service decides from.
     const INPUTS: &'static [Topic];
     /// The change topic of the service.

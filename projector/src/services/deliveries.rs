@@ -21,7 +21,6 @@ impl Rules for DeliveriesRules {
     type Fact = DeliveryCommand;
     type Record = Delivery;
 
-    const NAME: &'static str = "deliveries";
     const TABLES: &'static RecordTables = &TABLES;
     const INPUTS: &'static [Topic] = &[DELIVERIES];
     const CHANGES: &'static Topic = &CHANGES_DELIVERIES;

@@ -21,7 +21,6 @@ impl Rules for PaymentsRules {
     type Fact = PaymentCommand;
     type Record = Payment;
 
-    const NAME: &'static str = "payments";
     const TABLES: &'static RecordTables = &TABLES;
     const INPUTS: &'static [Topic] = &[PAYMENTS];
     const CHANGES: &'static Topic = &CHANGES_PAYMENTS;

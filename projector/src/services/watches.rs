@@ -80,7 +80,6 @@ impl Rules for WatchesRules {
     type Fact = Request;
     type Record = SavedItem;
 
-    const NAME: &'static str = "watches";
     const TABLES: &'static RecordTables = &TABLES;
     const INPUTS: &'static [Topic] = &[ACCOUNTS, PAYMENTS];
     const CHANGES: &'static Topic = &CHANGES_WATCHES;

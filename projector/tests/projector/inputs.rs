@@ -29,7 +29,6 @@ impl Rules for Counted {
     type Fact = Recall;
     type Record = Lead;
 
-    const NAME: &'static str = "labs";
     const TABLES: &'static RecordTables = &TABLES;
     const INPUTS: &'static [Topic] = &[CHANGES_RECALLS];
     const CHANGES: &'static Topic = &CHANGES_LABS;

@@ -45,7 +45,6 @@ impl Rules for AviationRules {
     type Fact = DirectiveFact;
     type Record = AirworthinessDirective;
 
-    const NAME: &'static str = "aviation";
     const TABLES: &'static RecordTables = &TABLES;
     const INPUTS: &'static [Topic] = &[DIRECTIVES];
     const CHANGES: &'static Topic = &CHANGES_AVIATION;

@@ -6,7 +6,7 @@ use schemas::topics::{CHANGES_AVIATION, DIRECTIVES};
 use schemas::views::aviation::{AirworthinessDirective, TABLES};
 
 /// The source of the service's changes. The match is free, so everybody sees all changes.
-pub const SOURCE: Source = Source { sample_days: None, ..Source::of_records("aviation", &TABLES, &CHANGES_AVIATION, &[DIRECTIVES]) };
+pub const SOURCE: Source = Source { sample_days: None, ..Source::of_records(&TABLES, &CHANGES_AVIATION, &[DIRECTIVES]) };
 
 /// The feed of its changes under a filter.
 pub const FEED: Feed = Feed { source: SOURCE, tables: &TABLES, list: "changes" };

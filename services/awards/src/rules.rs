@@ -75,7 +75,6 @@ impl Rules for AwardsRules {
     type Fact = AwardFact;
     type Record = Award;
 
-    const NAME: &'static str = "awards";
     const TABLES: &'static RecordTables = &TABLES;
     const INPUTS: &'static [Topic] = &[AWARDS];
     const CHANGES: &'static Topic = &CHANGES_AWARDS;

@@ -6,7 +6,7 @@ use schemas::topics::{AWARDS, CHANGES_AWARDS};
 use schemas::views::awards::{Award, TABLES};
 
 /// The source of the service's changes.
-pub const SOURCE: Source = Source::of_records("awards", &TABLES, &CHANGES_AWARDS, &[AWARDS]);
+pub const SOURCE: Source = Source::of_records(&TABLES, &CHANGES_AWARDS, &[AWARDS]);
 
 /// The feed of its changes under a filter.
 pub const FEED: Feed = Feed { source: SOURCE, tables: &TABLES, list: "changes" };

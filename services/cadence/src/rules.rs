@@ -34,7 +34,6 @@ impl Rules for CadenceRules {
     type Fact = StockFact;
     type Record = Item;
 
-    const NAME: &'static str = "cadence";
     const TABLES: &'static RecordTables = &TABLES;
     const INPUTS: &'static [Topic] = &[STOCK];
     const CHANGES: &'static Topic = &CHANGES_CADENCE;

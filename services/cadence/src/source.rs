@@ -7,7 +7,7 @@ use feed::query::Feed;
 use schemas::topics::{CHANGES_CADENCE, STOCK};
 
 /// The source of the service's changes. The board is free, so everybody sees all changes.
-pub const SOURCE: Source = Source { sample_days: None, ..Source::of_records("cadence", &TABLES, &CHANGES_CADENCE, &[STOCK]) };
+pub const SOURCE: Source = Source { sample_days: None, ..Source::of_records(&TABLES, &CHANGES_CADENCE, &[STOCK]) };
 
 /// The feed of its changes under a filter.
 pub const FEED: Feed = Feed { source: SOURCE, tables: &TABLES, list: "changes" };

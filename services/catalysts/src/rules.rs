@@ -51,7 +51,6 @@ impl Rules for CatalystsRules {
     type Fact = CatalystFact;
     type Record = Catalyst;
 
-    const NAME: &'static str = "catalysts";
     const TABLES: &'static RecordTables = &TABLES;
     const INPUTS: &'static [Topic] = &[TRIALS, MEETINGS, STATEMENTS];
     const CHANGES: &'static Topic = &CHANGES_CATALYSTS;

@@ -7,8 +7,7 @@ use feed::query::Feed;
 use schemas::topics::{CHANGES_CATALYSTS, MEETINGS, STATEMENTS, TRIALS};
 
 /// The source of the service's changes.
-pub const SOURCE: Source =
-    Source::of_records("catalysts", &TABLES, &CHANGES_CATALYSTS, &[MEETINGS, STATEMENTS, TRIALS]).redacted::<Catalyst>();
+pub const SOURCE: Source = Source::of_records(&TABLES, &CHANGES_CATALYSTS, &[MEETINGS, STATEMENTS, TRIALS]).redacted::<Catalyst>();
 
 /// The feed of its changes under a filter.
 pub const FEED: Feed = Feed { source: SOURCE, tables: &TABLES, list: "changes" };

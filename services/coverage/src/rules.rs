@@ -44,7 +44,6 @@ impl Rules for CoverageRules {
     type Fact = CoverageFact;
     type Record = Lead;
 
-    const NAME: &'static str = "coverage";
     const TABLES: &'static RecordTables = &TABLES;
     const INPUTS: &'static [Topic] = &[CARRIERS, BUSINESSES];
     const CHANGES: &'static Topic = &CHANGES_COVERAGE;

@@ -7,7 +7,7 @@ use feed::query::Feed;
 use schemas::topics::{BUSINESSES, CARRIERS, CHANGES_COVERAGE};
 
 /// The source of the service's changes. Below tier pro, leads are shown in their redacted form.
-pub const SOURCE: Source = Source::of_records("coverage", &TABLES, &CHANGES_COVERAGE, &[BUSINESSES, CARRIERS]).redacted::<Lead>();
+pub const SOURCE: Source = Source::of_records(&TABLES, &CHANGES_COVERAGE, &[BUSINESSES, CARRIERS]).redacted::<Lead>();
 
 /// The feed of its changes under a filter.
 pub const FEED: Feed = Feed { source: SOURCE, tables: &TABLES, list: "changes" };

@@ -61,7 +61,6 @@ impl Rules for ExclusionsRules {
     type Fact = ExclusionInput;
     type Record = Exclusion;
 
-    const NAME: &'static str = "exclusions";
     const TABLES: &'static RecordTables = &TABLES;
     const INPUTS: &'static [Topic] = &[EXCLUSIONS, CHANGES_AWARDS, COMPANY_FACTS];
     const CHANGES: &'static Topic = &CHANGES_EXCLUSIONS;

@@ -8,8 +8,7 @@ use crate::record::TABLES;
 
 /// The source of the service's changes. Its completeness is that of the list of exclusions and of the awards; obligations by fiscal year are read monthly,
 /// and would make everything else look as old.
-pub const SOURCE: Source =
-    Source { sample_days: None, ..Source::of_records("exclusions", &TABLES, &CHANGES_EXCLUSIONS, &[EXCLUSIONS, CHANGES_AWARDS]) };
+pub const SOURCE: Source = Source { sample_days: None, ..Source::of_records(&TABLES, &CHANGES_EXCLUSIONS, &[EXCLUSIONS, CHANGES_AWARDS]) };
 
 /// The feed of its changes under a filter.
 pub const FEED: Feed = Feed { source: SOURCE, tables: &TABLES, list: "changes" };

@@ -51,7 +51,6 @@ impl Rules for FilingsRules {
     type Fact = FilingsFact;
     type Record = Filing;
 
-    const NAME: &'static str = "filings";
     const TABLES: &'static RecordTables = &TABLES;
     const INPUTS: &'static [Topic] = &[FILINGS, INSIDER_TRADES];
     const CHANGES: &'static Topic = &CHANGES_FILINGS;

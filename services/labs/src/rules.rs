@@ -57,7 +57,6 @@ impl<L: Lexicon> Rules for RulesUnder<L> {
     type Fact = GrantFact;
     type Record = Lead;
 
-    const NAME: &'static str = "labs";
     const TABLES: &'static RecordTables = &TABLES;
     const INPUTS: &'static [Topic] = &[GRANTS];
     const CHANGES: &'static Topic = &CHANGES_LABS;

@@ -7,7 +7,7 @@ use feed::query::Feed;
 use schemas::topics::{CHANGES_LABS, GRANTS};
 
 /// The source of the service's changes. Below tier pro, leads are shown as the samples are.
-pub const SOURCE: Source = Source::of_records("labs", &TABLES, &CHANGES_LABS, &[GRANTS]).redacted::<Lead>();
+pub const SOURCE: Source = Source::of_records(&TABLES, &CHANGES_LABS, &[GRANTS]).redacted::<Lead>();
 
 /// The feed of its changes under a filter.
 pub const FEED: Feed = Feed { source: SOURCE, tables: &TABLES, list: "changes" };

@@ -25,7 +25,6 @@ impl Rules for NamesRules {
     type Fact = MarkFact;
     type Record = Trademark;
 
-    const NAME: &'static str = "names";
     const TABLES: &'static RecordTables = &TABLES;
     const INPUTS: &'static [Topic] = &[MARKS];
     const CHANGES: &'static Topic = &CHANGES_NAMES;

@@ -7,7 +7,7 @@ use schemas::topics::{CHANGES_NAMES, MARKS};
 use crate::record::{TABLES, Trademark};
 
 /// The source of the service's changes. The check is free, so everybody sees all changes.
-pub const SOURCE: Source = Source { sample_days: None, ..Source::of_records("names", &TABLES, &CHANGES_NAMES, &[MARKS]) };
+pub const SOURCE: Source = Source { sample_days: None, ..Source::of_records(&TABLES, &CHANGES_NAMES, &[MARKS]) };
 
 /// The feed of its changes under a filter.
 pub const FEED: Feed = Feed { source: SOURCE, tables: &TABLES, list: "changes" };

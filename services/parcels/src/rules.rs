@@ -57,7 +57,6 @@ impl Rules for ParcelsRules {
     type Fact = ParcelsFact;
     type Record = Parcel;
 
-    const NAME: &'static str = "parcels";
     const TABLES: &'static RecordTables = &TABLES;
     const INPUTS: &'static [Topic] = &[PARCELS, SALES, LIENS, PERMITS];
     const CHANGES: &'static Topic = &CHANGES_PARCELS;

@@ -8,7 +8,7 @@ use texts::cook;
 use crate::record::{Parcel, RULE, TABLES};
 
 /// The source of the service's changes. Below tier pro, parcels are shown in their redacted form.
-pub const SOURCE: Source = Source::of_records("parcels", &TABLES, &CHANGES_PARCELS, &[PARCELS, SALES, LIENS, PERMITS]).redacted::<Parcel>();
+pub const SOURCE: Source = Source::of_records(&TABLES, &CHANGES_PARCELS, &[PARCELS, SALES, LIENS, PERMITS]).redacted::<Parcel>();
 
 /// The feed of its changes under a filter.
 pub const FEED: Feed = Feed { source: SOURCE, tables: &TABLES, list: "changes" };

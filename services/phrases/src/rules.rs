@@ -41,7 +41,6 @@ impl Rules for PhrasesRules {
     type Fact = MentionFact;
     type Record = Phrase;
 
-    const NAME: &'static str = "phrases";
     const TABLES: &'static RecordTables = &TABLES;
     const INPUTS: &'static [Topic] = &[MENTIONS];
     const CHANGES: &'static Topic = &CHANGES_PHRASES;

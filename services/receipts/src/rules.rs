@@ -65,7 +65,6 @@ impl Rules for ReceiptsRules {
     type Fact = Request;
     type Record = Receipt;
 
-    const NAME: &'static str = "receipts";
     const TABLES: &'static RecordTables = &TABLES;
     const INPUTS: &'static [Topic] = &[RECEIPTS, PAYMENTS];
     const CHANGES: &'static Topic = &CHANGES_RECEIPTS;

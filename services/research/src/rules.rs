@@ -32,7 +32,6 @@ impl Rules for ResearchRules {
     type Fact = ResearchFact;
     type Record = Funding;
 
-    const NAME: &'static str = "research";
     const TABLES: &'static RecordTables = &TABLES;
     const INPUTS: &'static [Topic] = &[GRANTS, TRIALS];
     const CHANGES: &'static Topic = &CHANGES_RESEARCH;

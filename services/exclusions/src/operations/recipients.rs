@@ -23,7 +23,7 @@ use schemas::topics::{AWARDS as AWARD_FACTS, CHANGES_AWARDS};
 use schemas::views::awards::{Award, TABLES as AWARD_TABLES};
 
 /// The changes of the awards service.
-pub(super) const AWARDS: Source = Source::of_records("awards", &AWARD_TABLES, &CHANGES_AWARDS, &[AWARD_FACTS]);
+pub(super) const AWARDS: Source = Source::of_records(&AWARD_TABLES, &CHANGES_AWARDS, &[AWARD_FACTS]);
 
 /// The most names that one search of awards looks up.
 pub(super) const NAMES_PER_SEARCH: usize = 48;
