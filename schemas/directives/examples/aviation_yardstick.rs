@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
 
-use directives::{Aircraft, Directive, LimitKind, ResolvedAircraft, Role, Source, Verdict, clean, compact_form, compare, read};
+use directives::{Aircraft, Directive, LimitKind, Publication, ResolvedAircraft, Role, Verdict, clean, compact_form, compare, read};
 use serde::Deserialize;
 
 /// The bounds: models precision and recall, share of exact sets, limits precision and recall.
@@ -216,7 +216,7 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
             let labelled: Labelled = serde_json::from_str(line)?;
             let text = labelled.text();
             let started = Instant::now();
-            let found = read(&Source { title: &labelled.title, summary: &labelled.summary, text: &text, effective_on: None });
+            let found = read(&Publication { title: &labelled.title, summary: &labelled.summary, text: &text, effective_on: None });
             micros += started.elapsed().as_micros();
             read_count += 1;
             let Some(directive) = found.ok().and_then(|found| found.into_iter().next()) else {

@@ -40,7 +40,7 @@ pub use document::{DirectiveText, ReadError, split};
 pub use due::{DoneWork, Due, DueStatus, Hours, LimitDue, Usage, due};
 pub use lookup::{ANY_AIRCRAFT, keys_for, keys_of};
 pub use matching::{Aircraft, CannotDecide, Outcome, Reason, ResolvedAircraft, ResolvedModel, Verdict, compare};
-pub use read::{Source, read};
+pub use read::{Publication, read};
 pub use record::{StoredDirective, record_of};
 
 /// The version of the rules of this crate.

@@ -122,7 +122,7 @@ const SUMMARY_MAX: usize = 300;
 
 /// A document as its upstream describes it. Spans of what is read are those of `text`.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Source<'a> {
+pub struct Publication<'a> {
     /// The title: "Airworthiness Directives; Piper Aircraft, Inc. Airplanes". May be empty.
     pub title: &'a str,
     /// The abstract. May be empty.
@@ -137,14 +137,14 @@ pub struct Source<'a> {
 ///
 /// # Errors
 /// When the text holds no directive: it is empty, or has no header with a number.
-pub fn read(source: &Source<'_>) -> Result<Vec<Directive>, ReadError> {
-    Ok(split(source.text)?.into_iter().map(|found| read_one(source, &found)).collect())
+pub fn read(publication: &Publication<'_>) -> Result<Vec<Directive>, ReadError> {
+    Ok(split(publication.text)?.into_iter().map(|found| read_one(publication, &found)).collect())
 }
 
-fn read_one(source: &Source<'_>, found: &DirectiveText) -> Directive {
-    let text = source.text;
+fn read_one(publication: &Publication<'_>, found: &DirectiveText) -> Directive {
+    let text = publication.text;
     let tokens = Tokens::of(text, found.span.start..found.span.end);
-    let title = beginning(source.title);
+    let title = beginning(publication.title);
     let parts = parts(&tokens);
     let holder = found.holder_span.of(text).to_owned();
     let mut unread = Vec::new();
@@ -190,7 +190,7 @@ fn read_one(source: &Source<'_>, found: &DirectiveText) -> Directive {
     let reasons = [UnreadReason::NoApplicability, UnreadReason::OlderLayout, UnreadReason::TooLong];
     let is_partial = unread.iter().any(|unread| reasons.contains(&unread.reason));
     applicability.is_open = product == Product::Appliance && (applicability.is_open || is_partial);
-    let effective = effective_of(text, parts.effective).or(source.effective_on.map(|date| (date, None)));
+    let effective = effective_of(text, parts.effective).or(publication.effective_on.map(|date| (date, None)));
     if effective.is_none() {
         unread.push(Unread { reason: UnreadReason::EffectiveDate, span: parts.effective });
     }
@@ -208,10 +208,10 @@ fn read_one(source: &Source<'_>, found: &DirectiveText) -> Directive {
         effective,
         affected: affected_of(text, if layout == Layout::Older { before } else { parts.affected }, &found.number),
         applicability,
-        named_in_summary: designations_of(source.summary),
+        named_in_summary: designations_of(publication.summary),
         ata: ata_of(text, parts.subject),
         unsafe_condition: parts.unsafe_condition,
-        compliance: compliance::read(text, &parts.actions, source.summary),
+        compliance: compliance::read(text, &parts.actions, publication.summary),
         unread,
     }
 }

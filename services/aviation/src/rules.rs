@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use directives::{ANY_AIRCRAFT, Directive, Source, read, record_of, split};
+use directives::{ANY_AIRCRAFT, Directive, Publication, read, record_of, split};
 use jiff::civil::Date;
 use schemas::avro;
 use schemas::event::{Fact, FactKind};
@@ -99,8 +99,8 @@ fn observe(state: Decision<'_, '_>, fact: &DirectiveFact) -> Result<(), Undecide
     };
     let effective_on: Option<Date> = fact.effective_on.parse().ok();
     let (title, text) = text_of(fact);
-    let source = Source { title: &title, summary: &fact.summary, text: &text, effective_on };
-    let Ok(found) = read(&source) else { return observe_correction(state, &fact.correction_of, own) };
+    let publication = Publication { title: &title, summary: &fact.summary, text: &text, effective_on };
+    let Ok(found) = read(&publication) else { return observe_correction(state, &fact.correction_of, own) };
 
     let key = document_key(&fact.number);
     let before: Document = state.source(&key)?.unwrap_or_default();
@@ -148,9 +148,9 @@ fn text_of(fact: &DirectiveFact) -> (Cow<'_, str>, Cow<'_, str>) {
     if fact.makes.is_empty() || fact.models.is_empty() {
         return own();
     }
-    let source = Source { title: &fact.title, summary: "", text: &fact.text, effective_on: None };
+    let publication = Publication { title: &fact.title, summary: "", text: &fact.text, effective_on: None };
     let names_models = |found: Vec<Directive>| found.iter().any(|one| !one.applicability.models.is_empty());
-    if read(&source).is_ok_and(names_models) {
+    if read(&publication).is_ok_and(names_models) {
         return own();
     }
     let has = |kind: &str| fact.product_types.iter().any(|given| given.eq_ignore_ascii_case(kind));

@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 
 use bytes::Bytes;
-use directives::{Source, read};
+use directives::{Publication, read};
 use rand::RngExt;
 use rand::rngs::StdRng;
 use schemas::facts::FactData;
@@ -213,7 +213,7 @@ fn read_documents(settings: &Settings) {
     for _ in 0..settings.rounds {
         ours.push(lists::per_second(&documents, |document| {
             let effective_on = document.effective_on.parse().ok();
-            let source = Source { title: &document.title, summary: &document.summary, text: &document.text, effective_on };
+            let source = Publication { title: &document.title, summary: &document.summary, text: &document.text, effective_on };
             models += read(&source).map_or(0, |found| found.iter().map(|one| one.applicability.models.len()).sum::<usize>());
         }));
         theirs.push(lists::per_second(&documents, |document| words += document.text.matches("Model").count()));

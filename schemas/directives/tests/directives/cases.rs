@@ -1,6 +1,6 @@
 //! No directive of the labelled cases is missed for an aircraft, an engine or a propeller that it is for.
 
-use directives::{Aircraft, ResolvedAircraft, Source, Verdict, clean, compare, read};
+use directives::{Aircraft, Publication, ResolvedAircraft, Verdict, clean, compare, read};
 use serde_json::Value;
 
 use crate::texts::Text;
@@ -22,7 +22,7 @@ fn no_silent_miss() {
         let [applicability, actions] = ["applicability", "actions"].map(|name| text_of(&case, name));
         let parts = Text { holder: &holder, applicability: &applicability, actions: &actions, ..Text::default() };
         let text = clean(&if whole.is_empty() { parts.printed() } else { whole });
-        let directive = read(&Source { title: &title, summary: &summary, text: &text, effective_on: None }).unwrap().remove(0);
+        let directive = read(&Publication { title: &title, summary: &summary, text: &text, effective_on: None }).unwrap().remove(0);
         for aircraft in case["aircraft"].as_array().into_iter().flatten() {
             let (make, model) = (text_of(aircraft, "make"), text_of(aircraft, "model"));
             let (engine, propeller) = (pair(&aircraft["engine"]), pair(&aircraft["propeller"]));

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use directives::{Aircraft, Directive, ResolvedAircraft, Source, Span, clean, compact_form, compare, read, resolve_makes};
+use directives::{Aircraft, Directive, Publication, ResolvedAircraft, Span, clean, compact_form, compare, read, resolve_makes};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
@@ -39,7 +39,7 @@ fn check(text: &str, directive: &Directive) {
 fn read_any(raw: &str) -> usize {
     let text = clean(raw);
     assert_eq!(clean(&text), text, "cleaning a cleaned text changes nothing");
-    let directives = read(&Source {
+    let directives = read(&Publication {
         title: raw.get(..40).unwrap_or_default(),
         summary: raw.get(..200).unwrap_or_default(),
         text: &text,
@@ -166,7 +166,7 @@ fn hostile_texts() {
         let text = format!("{header}{}", unit.repeat(count));
         let started = Instant::now();
         let cleaned = clean(&text);
-        if let Ok(directives) = read(&Source { text: &cleaned, summary: &cleaned, title: &cleaned, effective_on: None }) {
+        if let Ok(directives) = read(&Publication { text: &cleaned, summary: &cleaned, title: &cleaned, effective_on: None }) {
             for directive in &directives {
                 assert!(
                     directive.applicability.models.len() <= 2_000

@@ -1,8 +1,8 @@
 //! The forms in which documents come: noise of printing, several directives, engines, propellers, appliances, supersession, older layouts.
 
 use directives::{
-    Aircraft, CannotDecide, Directive, Layout, Product, ReadError, Reason, Relation, ResolvedAircraft, Source, StoredDirective, Verdict,
-    clean, compare, read, record_of,
+    Aircraft, CannotDecide, Directive, Layout, Product, Publication, ReadError, Reason, Relation, ResolvedAircraft, StoredDirective,
+    Verdict, clean, compare, read, record_of,
 };
 use schemas::views::aviation::AirworthinessDirective;
 
@@ -25,7 +25,7 @@ fn noise_of_printing() {
         .replace("certificated in", "certificated\0&#160;in")
         .replace("time-in-service", "time-\nin-service");
     let text = clean(&noisy);
-    let found = read(&Source { title: plain.title, text: &text, ..Source::default() }).unwrap().remove(0);
+    let found = read(&Publication { title: plain.title, text: &text, ..Publication::default() }).unwrap().remove(0);
     let names =
         |directive: &directives::Directive| directive.applicability.models.iter().map(|model| model.name.clone()).collect::<Vec<_>>();
     assert_eq!(names(&found), names(&expected));
@@ -45,12 +45,12 @@ fn several_directives() {
     .printed();
     let body = |text: &str| text.split("airworthiness directive:\n\n").nth(1).unwrap().split("\n\nIssued").next().unwrap().to_owned();
     let text = clean(&format!("{}\n\n{}\n\nIssued on July 1, 2026.", body(&first), body(&second)));
-    let found = read(&Source { text: &text, ..Source::default() }).unwrap();
+    let found = read(&Publication { text: &text, ..Publication::default() }).unwrap();
     assert_eq!(found.iter().map(|one| one.number.as_str()).collect::<Vec<_>>(), ["2026-15-05", "2026-15-06"]);
     assert_eq!(found[0].applicability.models[0].name, "PA-28-140");
     assert_eq!(found[1].applicability.models[0].name, "172S");
     let correction = "Sec. 39.13 [Corrected]\n\nOn page 8664, in the first column, change the amendment number to 39-2.";
-    assert_eq!(read(&Source { text: correction, ..Source::default() }), Err(ReadError::NoNumber));
+    assert_eq!(read(&Publication { text: correction, ..Publication::default() }), Err(ReadError::NoNumber));
 }
 
 /// Proves that superseded directives are named, with their revisions.
@@ -425,9 +425,10 @@ fn older_layout() {
     let text = "95-12-05 Piper Aircraft Corporation: Amendment 39-9254. Docket 94-CE-10-AD. Supersedes AD 91-02-03, Amendment 39-6800.\n\n\
         Applicability: Models PA-28-140 and PA-28-150 airplanes, certificated in any category.\n\n\
         Compliance: Required within 50 hours time-in-service after the effective date, and thereafter at intervals not to exceed 100 hours TIS.";
-    let directive = read(&Source { title: "Airworthiness Directives; Piper Aircraft Corporation Airplanes", text, ..Source::default() })
-        .unwrap()
-        .remove(0);
+    let directive =
+        read(&Publication { title: "Airworthiness Directives; Piper Aircraft Corporation Airplanes", text, ..Publication::default() })
+            .unwrap()
+            .remove(0);
     assert_eq!((directive.layout, directive.affected[0].number.as_str()), (Layout::Older, "91-02-03"));
     assert_eq!(compare(&directive, &aircraft("Piper", "PA-28-150")).verdict, Verdict::Match);
     let other = compare(&directive, &aircraft("Piper", "PA-46-350P"));

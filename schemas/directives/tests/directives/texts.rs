@@ -1,6 +1,6 @@
 //! Texts of directives in the printed form. All makers' facts are public; the sentences were written for the tests.
 
-use directives::{Directive, Source, clean, read};
+use directives::{Directive, Publication, clean, read};
 
 /// A directive in lettered paragraphs.
 pub(crate) struct Text<'a> {
@@ -49,7 +49,7 @@ impl Text<'_> {
     /// The directive as it is read.
     pub(crate) fn read(&self) -> (String, Directive) {
         let text = clean(&self.printed());
-        let source = Source { title: self.title, summary: self.summary, text: &text, effective_on: None };
+        let source = Publication { title: self.title, summary: self.summary, text: &text, effective_on: None };
         let directive = read(&source).unwrap().remove(0);
         (text, directive)
     }

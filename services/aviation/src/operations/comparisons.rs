@@ -232,12 +232,12 @@ fn compare_all(lists: &[Arc<List>], names: &ResolvedAircraft) -> Vec<FoundAt> {
 }
 
 /// The comparisons that were made with an aircraft. They hold no directive: the lists do, as long as they are current.
-struct Known {
+struct AircraftComparisons {
     lists: Vec<Weak<List>>,
     found: Vec<((usize, usize), Arc<WrittenOutcome>)>,
 }
 
-impl Known {
+impl AircraftComparisons {
     /// What it needs in memory, with its key, in bytes.
     fn bytes(&self) -> usize {
         let texts: usize = self.found.iter().map(|(_, outcome)| outcome.fields.bytes()).sum();
@@ -267,7 +267,7 @@ struct KnownComparisons {
 /// Comparisons with the bytes that all of them need.
 #[derive(Default)]
 struct BoundedComparisons {
-    by_aircraft: HashMap<ResolvedAircraft, Arc<Known>>,
+    by_aircraft: HashMap<ResolvedAircraft, Arc<AircraftComparisons>>,
     bytes: usize,
 }
 
@@ -282,11 +282,11 @@ impl KnownComparisons {
         }
         let all = compare_all(lists, names);
         let found = all.iter().map(|one| (one.at, Arc::clone(&one.compared.outcome))).collect();
-        self.add(names, Known { lists: lists.iter().map(Arc::downgrade).collect(), found });
+        self.add(names, AircraftComparisons { lists: lists.iter().map(Arc::downgrade).collect(), found });
         Arc::new(all.into_iter().map(|one| one.compared).collect())
     }
 
-    fn add(&self, names: &ResolvedAircraft, known: Known) {
+    fn add(&self, names: &ResolvedAircraft, known: AircraftComparisons) {
         let (bytes, mut all) = (known.bytes(), self.known.lock().unwrap_or_else(PoisonError::into_inner));
         if all.bytes + bytes > COMPARISONS_BYTES_MAX {
             *all = BoundedComparisons::default();

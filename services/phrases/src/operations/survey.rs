@@ -49,20 +49,20 @@ impl Part for Surveys {}
 pub(crate) struct Survey {
     /// The phrases that are RISING or WARMING, in the order of answers, at most 200. Of phrases that contain each other with equal counts the
     /// longest.
-    phrases: Vec<Found>,
+    phrases: Vec<RisingPhrase>,
     /// What was left out.
     pub(crate) notes: Vec<String>,
 }
 
 /// A phrase that rises.
 #[derive(Debug)]
-struct Found {
+struct RisingPhrase {
     measured: Measured,
     /// What answers at the newest position show, once one showed it: its stories are read only then.
     shown: OnceLock<Velocity>,
 }
 
-impl Found {
+impl RisingPhrase {
     async fn shown(&self, at: &Position, ledger: &Ledger, question: Question) -> Result<Velocity, Problem> {
         // An earlier position shows no story that is gone by now, so what was shown there is not kept.
         let is_newest = at.seq == at.last;
@@ -106,7 +106,7 @@ pub(crate) async fn survey(ctx: &Context, at: &Position, ledger: &Shared, questi
         let usual: HashSet<&str> = usual.iter().map(|one| one.phrase.as_str()).collect();
         found.retain(|one| usual.contains(one.phrase.as_str()));
     }
-    let phrases = found.into_iter().map(|measured| Found { measured, shown: OnceLock::new() }).collect();
+    let phrases = found.into_iter().map(|measured| RisingPhrase { measured, shown: OnceLock::new() }).collect();
     let survey = Arc::new(Survey { phrases, notes });
     surveys.surveys.put(place, Arc::clone(&survey));
     Ok(survey)
