@@ -17,6 +17,7 @@ mod lists;
 mod near_keys;
 mod numbers;
 mod postings;
+mod primary_keys;
 mod segment;
 mod snapshot;
 mod timeline;
@@ -193,6 +194,7 @@ pub fn watched_keys(name: &Mark) -> Vec<u64> {
     keys.extend(any.iter().filter_map(|group| group.first()).map(|key| key.hash));
     keys.extend(listed);
     keys.extend(near);
+    keys.extend(keys::primary_asked(name));
     keys.sort_unstable();
     keys.dedup();
     keys
@@ -204,6 +206,7 @@ pub fn mark_keys(text: &str, pseudo_marks: &[String]) -> Vec<u64> {
     let Some(mark) = Mark::new(text) else { return Vec::new() };
     let mut keys = keys::stored(&mark);
     keys.extend(keys::listed(&mark));
+    keys.extend(keys::primary_stored(&mark));
     keys.extend(pseudo_marks.iter().filter_map(|text| Mark::new(text)).map(|pseudo| keys::compact(&pseudo)));
     keys
 }

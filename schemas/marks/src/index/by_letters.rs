@@ -453,7 +453,11 @@ mod tests {
                 let Some(mark) = Mark::new(&other) else { continue };
                 let text = mark.normal();
                 let own = keys::listed(&name);
-                let known = if keys::listed(&mark).iter().any(|key| own.contains(key)) { keys::LISTED } else { RuleSet::NONE };
+                let mut known = if keys::listed(&mark).iter().any(|key| own.contains(key)) { keys::LISTED } else { RuleSet::NONE };
+                let primary = keys::primary(&name).zip(keys::primary(&mark));
+                if primary.is_some_and(|(key, its)| key.starts_with(its) || its.starts_with(key)) {
+                    known = known.with(keys::PRIMARY);
+                }
                 let some: Vec<Rule> = Rule::ALL.iter().copied().filter(|_| random.random_bool(0.4)).collect();
                 let one_rule = Rule::ALL.iter().map(|rule| RuleSet::of(&[*rule]));
                 for rules in one_rule.chain([RuleSet::of(&some), RuleSet::ALL]) {

@@ -92,14 +92,18 @@ pub(super) struct Key {
 /// The rules of the keys of [`near_keys`].
 pub(super) const NEAR: RuleSet = Kind::FirstFour.rules();
 
-/// The rule whose marks exact lists have. It finds more marks than any other rule, and to compute the sounds of each would take most of a check.
-pub(super) const LISTED_RULE: Rule = Rule::P4;
-/// The rules of the keys of [`listed`].
+/// The rule `P4`, whose marks exact lists have. It finds more marks than any other rule, and to compute the sounds of each would take most of a check.
 pub(super) const LISTED: RuleSet = Kind::WordKey.rules();
+/// The rule `P5`. The index has first Double Metaphone keys in their order, because to compute those of each mark that it finds would take most of a check.
+pub(super) const PRIMARY: RuleSet = Kind::Primary.rules();
+/// The sets of rules that are known to hold for the rows of lists.
+pub(super) const KNOWN: [RuleSet; 2] = [LISTED, PRIMARY];
+/// The letters of the shorter first Double Metaphone key from which on rule `P5` holds.
+pub(super) const PRIMARY_LETTERS_MIN: usize = 4;
 
 /// The longest row of words that is stored as a part of a mark; a longer name is found by its first words.
 const ROW_WORDS_MAX: usize = 3;
-/// The letters of the beginnings of a Double Metaphone key under which a mark is stored, for names whose key is one of them or a little longer.
+/// The letters of the beginnings of a Double Metaphone key under which a watch finds a mark, for names whose key is one of them or a little longer.
 const PRIMARY_BEGINNINGS: [usize; 3] = [4, 5, 6];
 /// The letters of a mark from which on it is stored in three pieces, not in halves from which a letter was left out.
 const PIECES_LETTERS_MIN: usize = 18;
@@ -217,7 +221,7 @@ fn skeletons(mark: &Mark, out: &mut Vec<Key>) {
     }
 }
 
-/// The keys of a name or a mark of which the index has exact lists. They are those of rule [`LISTED_RULE`], so that it holds for a name and a mark if
+/// The keys of a name or a mark of which the index has exact lists. They are those of the rule [`LISTED`], so that it holds for a name and a mark if
 /// and only if they have such a key in common.
 pub(super) fn listed(mark: &Mark) -> Vec<u64> {
     let mut keys: Vec<u64> = rules::word_keys(mark).map(|text| key(Kind::WordKey, text).hash).collect();
@@ -226,7 +230,7 @@ pub(super) fn listed(mark: &Mark) -> Vec<u64> {
     keys
 }
 
-/// The keys that a mark is stored under but for those of [`listed`], each once.
+/// The keys that a mark is stored under but for those of [`listed`] and [`primary`], each once.
 ///
 /// A key is left out where another one with the same text stands for it: a mark without digits has one key for its letters, a mark of
 /// distinctive words has one for all of them, and so on. [`asked`] asks for the keys that are left.
@@ -264,10 +268,28 @@ fn stored_keys(mark: &Mark, out: &mut Vec<Key>) {
     if mark.is_latin() {
         stored_words(mark, out);
         out.extend((0..spelled.len()).step_by(2).filter_map(|at| spelled.get(at..at + 4)).map(|gram| key(Kind::Gram, gram)));
-        let primary = mark.primary_key();
-        out.push(key(Kind::Primary, primary));
-        out.extend(PRIMARY_BEGINNINGS.iter().filter_map(|count| primary.get(..*count)).map(|text| key(Kind::PrimaryBeginning, text)));
     }
+}
+
+/// The first Double Metaphone key of a mark, if rule `P5` can hold for it.
+pub(super) fn primary(mark: &Mark) -> Option<&str> {
+    Some(mark.primary_key()).filter(|text| mark.is_latin() && text.len() >= PRIMARY_LETTERS_MIN)
+}
+
+/// The keys of rule `P5` by which watched names find a mark. [`primary_asked`] asks for them.
+pub(super) fn primary_stored(mark: &Mark) -> Vec<u64> {
+    let Some(primary) = primary(mark) else { return Vec::new() };
+    let beginnings = PRIMARY_BEGINNINGS.iter().filter_map(|count| primary.get(..*count)).map(|text| key(Kind::PrimaryBeginning, text));
+    beginnings.chain([key(Kind::Primary, primary)]).map(|key| key.hash).collect()
+}
+
+/// The keys of rule `P5` that a watched name asks for.
+pub(super) fn primary_asked(name: &Mark) -> Vec<u64> {
+    let Some(primary) = primary(name) else { return Vec::new() };
+    // A mark whose key begins with that of the name has the longest of these beginnings that the name has.
+    let longest = PRIMARY_BEGINNINGS.iter().rev().find_map(|count| primary.get(..*count)).map(|text| key(Kind::PrimaryBeginning, text));
+    let beginnings = (PRIMARY_LETTERS_MIN..=primary.len()).filter_map(|count| primary.get(..count)).map(|text| key(Kind::Primary, text));
+    longest.into_iter().chain(beginnings).map(|key| key.hash).collect()
 }
 
 fn stored_words(mark: &Mark, out: &mut Vec<Key>) {
@@ -298,7 +320,7 @@ fn stored_words(mark: &Mark, out: &mut Vec<Key>) {
     }
 }
 
-/// What a name asks for: keys of which a mark must have one, and groups of keys of which it must have all.
+/// What a name asks for: keys of which a mark must have one, and groups of keys of which it must have all. [`primary`] is asked for apart.
 pub(super) struct Asked {
     /// Keys that are all asked for.
     pub(super) all: Vec<Key>,
@@ -345,11 +367,6 @@ pub(super) fn asked(name: &Mark) -> Asked {
                 any.push(grams.map(|gram| key(Kind::Gram, gram)).collect());
             }
         }
-        let primary = name.primary_key();
-        // A mark whose key begins with that of the name has the longest of these beginnings that the name has.
-        let longest = PRIMARY_BEGINNINGS.iter().rev().find_map(|count| primary.get(..*count));
-        all.extend(longest.map(|text| key(Kind::PrimaryBeginning, text)));
-        all.extend((4..=primary.len()).filter_map(|count| primary.get(..count)).map(|text| key(Kind::Primary, text)));
     }
     all.sort_unstable();
     all.dedup();

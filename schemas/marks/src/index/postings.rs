@@ -7,6 +7,7 @@ use std::ops::Range;
 
 use super::lists::Lists;
 use super::numbers::{read_number, write_number};
+use super::primary_keys::PrimaryKeys;
 
 /// The most buckets.
 const BUCKETS_MAX: usize = 1 << 24;
@@ -25,6 +26,8 @@ pub(super) struct Postings {
     pub(super) bytes: Vec<u8>,
     /// The rows of keys that have exact lists.
     pub(super) lists: Lists,
+    /// The rows by their first Double Metaphone key.
+    pub(super) primaries: PrimaryKeys,
 }
 
 /// The keys that a row is stored under.
@@ -33,6 +36,8 @@ pub(super) struct RowKeys {
     pub(super) of_buckets: Vec<u64>,
     /// Keys of exact lists.
     pub(super) of_lists: Vec<u64>,
+    /// The first Double Metaphone key, packed, if the row is found by it.
+    pub(super) primary: Option<u64>,
 }
 
 /// How buckets are divided into groups.
@@ -60,6 +65,8 @@ struct Gathered {
     groups: Vec<Vec<u8>>,
     /// The rows of exact lists.
     of_lists: Vec<(u64, u32)>,
+    /// The rows with a first Double Metaphone key.
+    primaries: Vec<(u64, u32)>,
 }
 
 impl Postings {
@@ -73,10 +80,11 @@ impl Postings {
         let starts = (0..count).step_by(share);
         let gathered = in_parallel(starts.map(|start| move || gather(start..(start + share).min(count), division, keys_of)));
         let mut groups: Vec<Vec<Vec<u8>>> = (0..division.groups).map(|_| Vec::with_capacity(threads)).collect();
-        let mut of_lists = Vec::new();
+        let (mut of_lists, mut primaries) = (Vec::new(), Vec::new());
         for of_thread in gathered {
             groups.iter_mut().zip(of_thread.groups).for_each(|(pieces, piece)| pieces.push(piece));
             of_lists.extend(of_thread.of_lists);
+            primaries.extend(of_thread.primaries);
         }
         let share = groups.len().div_ceil(threads).max(1);
         let mut shares = Vec::with_capacity(threads);
@@ -92,7 +100,7 @@ impl Postings {
                 out
             }
         }));
-        let mut out = Self { lists: Lists::build(of_lists), ..Self::default() };
+        let mut out = Self { lists: Lists::build(of_lists), primaries: PrimaryKeys::build(primaries), ..Self::default() };
         out.ends.reserve_exact(division.buckets);
         out.bytes.reserve_exact(written.iter().map(|part| part.bytes.len()).sum());
         for part in written {
@@ -185,7 +193,7 @@ impl Postings {
     }
 
     pub(super) fn size(&self) -> usize {
-        self.ends.capacity() * 4 + self.bytes.capacity() + self.lists.size()
+        self.ends.capacity() * 4 + self.bytes.capacity() + self.lists.size() + self.primaries.size()
     }
 }
 
@@ -209,7 +217,7 @@ fn in_parallel<T: Send, F: FnOnce() -> T + Send>(tasks: impl Iterator<Item = F>)
 /// Divides rows by the groups of their buckets.
 fn gather(rows: Range<usize>, division: Division, keys_of: &impl Fn(usize) -> RowKeys) -> Gathered {
     let mut groups: Vec<(Vec<u8>, u32)> = vec![(Vec::new(), 0); division.groups];
-    let mut of_lists = Vec::new();
+    let (mut of_lists, mut primaries) = (Vec::new(), Vec::new());
     for row in rows {
         let keys = keys_of(row);
         let row = row as u32;
@@ -222,8 +230,9 @@ fn gather(rows: Range<usize>, division: Division, keys_of: &impl Fn(usize) -> Ro
             *before = row;
         }
         of_lists.extend(keys.of_lists.into_iter().map(|key| (key, row)));
+        primaries.extend(keys.primary.map(|key| (key, row)));
     }
-    Gathered { groups: groups.into_iter().map(|(bytes, _)| bytes).collect(), of_lists }
+    Gathered { groups: groups.into_iter().map(|(bytes, _)| bytes).collect(), of_lists, primaries }
 }
 
 /// Calls a function with the bucket within its group, the lowest byte of the key, and the row of each entry.
@@ -267,8 +276,11 @@ mod tests {
     fn rows_are_found_under_their_keys() {
         const COMMON: usize = 2_000_000;
         let key = |number: usize| (number as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let keys_of =
-            |row: usize| RowKeys { of_buckets: vec![key(row / 5), key(1_000_000 + row), key(COMMON)], of_lists: vec![key(row / 3)] };
+        let keys_of = |row: usize| RowKeys {
+            of_buckets: vec![key(row / 5), key(1_000_000 + row), key(COMMON)],
+            of_lists: vec![key(row / 3)],
+            primary: None,
+        };
         for count in [0, 1, 9, 5_000, 70_000] {
             let postings = Postings::build(count, keys_of);
             let rows_of = |key: u64| {

@@ -7,6 +7,7 @@ use super::columns::{Columns, Standing, Texts};
 use super::hits::{Hit, compare};
 use super::keys::{self, Asked};
 use super::postings::{Postings, RowKeys};
+use super::primary_keys::packed;
 use crate::mark::write_spelled;
 use crate::near::{NearLetters, are_near};
 use crate::rules::{RuleSet, distance_of_normal};
@@ -84,21 +85,27 @@ impl Segment {
     pub(super) fn candidates(&self, name: &Mark, asked: &Asked, at: u32) -> Vec<Candidate> {
         let postings = self.postings();
         let (mut rows, mut found): (Vec<u32>, Vec<u64>) = (Vec::new(), Vec::new());
-        let mut take = |rows: &mut Vec<u32>, rules: RuleSet, is_known: bool| {
-            found.extend(rows.drain(..).map(|row| Candidate::pack(row, rules, is_known)));
+        let mut take = |rows: &mut Vec<u32>, rules: RuleSet, known: RuleSet| {
+            found.extend(rows.drain(..).map(|row| Candidate { row, rules, known }.packed()));
         };
         postings.load(asked.all.iter().map(|key| key.hash));
         for key in &asked.all {
             postings.add(key.hash, &mut rows);
-            take(&mut rows, key.rules, false);
+            take(&mut rows, key.rules, RuleSet::NONE);
         }
         for group in &asked.any {
             postings.add_common(group.iter().map(|key| key.hash), &mut rows);
-            take(&mut rows, group.first().map_or(RuleSet::NONE, |key| key.rules), false);
+            take(&mut rows, group.first().map_or(RuleSet::NONE, |key| key.rules), RuleSet::NONE);
         }
         asked.listed.iter().for_each(|key| postings.lists.add(*key, &mut rows));
-        take(&mut rows, keys::LISTED, true);
-        take(&mut self.near(name, asked), keys::NEAR, false);
+        take(&mut rows, keys::LISTED, keys::LISTED);
+        if let Some(key) = keys::primary(name) {
+            let mut possible = Vec::new();
+            postings.primaries.add(key, &mut rows, &mut possible);
+            take(&mut rows, keys::PRIMARY, keys::PRIMARY);
+            take(&mut possible, keys::PRIMARY, RuleSet::NONE);
+        }
+        take(&mut self.near(name, asked), keys::NEAR, RuleSet::NONE);
         // Numbers are sorted faster than candidates.
         found.sort_unstable();
         let mut candidates: Vec<Candidate> = Vec::with_capacity(found.len());
@@ -153,15 +160,17 @@ impl Segment {
 }
 
 impl Candidate {
-    /// A candidate as a number that is above those of all rows before. `is_known` says that the rule with exact lists holds.
-    fn pack(row: u32, rules: RuleSet, is_known: bool) -> u64 {
-        u64::from(row) << 33 | u64::from(is_known) << 32 | u64::from(rules.bits())
+    /// The candidate as a number that is above those of all rows before. Of the rules that are known to hold there is at most one of [`keys::KNOWN`].
+    fn packed(self) -> u64 {
+        let place = keys::KNOWN.iter().position(|known| *known == self.known).map_or(0, |at| at as u64 + 1);
+        // A segment has far fewer rows than 30 bits number.
+        u64::from(self.row) << 34 | place << 32 | u64::from(self.rules.bits())
     }
 
     /// The candidate of a number.
     fn unpack(packed: u64) -> Self {
-        let known = if packed >> 32 & 1 == 1 { keys::LISTED } else { RuleSet::NONE };
-        Self { row: (packed >> 33) as u32, rules: RuleSet::from_bits(packed as u32), known }
+        let known = (packed >> 32 & 0b11).checked_sub(1).and_then(|at| keys::KNOWN.get(at as usize)).copied().unwrap_or(RuleSet::NONE);
+        Self { row: (packed >> 34) as u32, rules: RuleSet::from_bits(packed as u32), known }
     }
 }
 
@@ -170,10 +179,10 @@ fn compare_row(name: &Mark, by_letters: Option<&mut ByLetters<'_>>, candidate: C
     let Candidate { rules, known, .. } = candidate;
     let (text, pseudo_marks) = texts.split_once('\n').map_or((texts, None), |(text, pseudo_marks)| (text, Some(pseudo_marks)));
     let shown = |distance: usize| u32::try_from(distance).unwrap_or(u32::MAX);
-    if known == keys::LISTED && rules == known {
+    if let Some(rule) = known.iter().next().filter(|_| rules == known) {
         // No key of another rule found the mark, so that this one is the first that holds.
         let distance = by_letters.and_then(|name| name.distance_to(text)).unwrap_or_else(|| distance_of_normal(name, text));
-        return Some((keys::LISTED_RULE, shown(distance)));
+        return Some((rule, shown(distance)));
     }
     if let Some(by_letters) = by_letters {
         let is_pseudo = |name: &ByLetters<'_>| pseudo_marks.is_some_and(|texts| texts.split('\n').any(|text| name.has_letters_of(text)));
@@ -196,5 +205,6 @@ fn keys_of(columns: &Columns, row: usize) -> RowKeys {
     let mark = texts.next().map(Mark::from_normal);
     let mut of_buckets = mark.as_ref().map(keys::stored).unwrap_or_default();
     of_buckets.extend(texts.map(|text| keys::compact(&Mark::from_normal(text))));
-    RowKeys { of_buckets, of_lists: mark.as_ref().map(keys::listed).unwrap_or_default() }
+    let primary = mark.as_ref().and_then(keys::primary).map(packed);
+    RowKeys { of_buckets, of_lists: mark.as_ref().map(keys::listed).unwrap_or_default(), primary }
 }

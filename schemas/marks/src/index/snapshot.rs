@@ -9,13 +9,14 @@ use xxhash_rust::xxh3::Xxh3;
 use super::columns::{Columns, Parts, STANDS};
 use super::lists::Lists;
 use super::postings::Postings;
+use super::primary_keys::PrimaryKeys;
 use super::segment::Segment;
 use super::timeline::{Chunk, Timeline};
 use super::{Corpus, Index};
 use crate::{RULES_VERSION, words};
 
 /// The beginning of a snapshot.
-const MAGIC: &[u8; 8] = b"HWNAMES4";
+const MAGIC: &[u8; 8] = b"HWNAMES5";
 /// The most bytes that are read or written at once.
 const CHUNK_BYTES: usize = 1 << 20;
 
@@ -55,6 +56,8 @@ impl Index {
             write_numbers(&mut out, &postings.lists.keys, u64::to_le_bytes)?;
             write_numbers(&mut out, &postings.lists.ends, u32::to_le_bytes)?;
             write_numbers(&mut out, &postings.lists.bytes, |byte| [byte])?;
+            write_numbers(&mut out, &postings.primaries.keys, u64::to_le_bytes)?;
+            write_numbers(&mut out, &postings.primaries.rows, u32::to_le_bytes)?;
         }
         for chunk in chunks {
             let Corpus { marks, live_marks } = chunk.before;
@@ -137,7 +140,11 @@ fn read_segment(input: &mut Summed<'_, impl Read>) -> io::Result<Segment> {
     if !lists.is_sound() {
         return Err(refused("the lists of the snapshot do not fit to their keys"));
     }
-    Ok(Segment::of_snapshot(columns, Postings { ends, bytes, lists }))
+    let primaries = PrimaryKeys { keys: read_numbers(input, u64::from_le_bytes)?, rows: read_numbers(input, u32::from_le_bytes)? };
+    if !primaries.is_sound() {
+        return Err(refused("the first keys of the snapshot do not fit to their rows"));
+    }
+    Ok(Segment::of_snapshot(columns, Postings { ends, bytes, lists, primaries }))
 }
 
 fn refused(reason: &'static str) -> io::Error {

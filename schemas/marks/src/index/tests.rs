@@ -286,6 +286,47 @@ fn near_letters_are_found_without_a_common_beginning() {
     assert!(found_by_prefix.iter().all(|found| *found >= 4), "{found_by_prefix:?}");
 }
 
+/// Proves that marks whose first Double Metaphone key begins with that of a name, or begins it, are found as a comparison with all marks finds them, also
+/// where keys have more letters than the index stores.
+#[test]
+fn keys_that_begin_alike_are_found() {
+    let mut random = StdRng::seed_from_u64(73);
+    // Each syllable is one letter of the key.
+    let syllables = |random: &mut StdRng, count: usize| -> String {
+        (0..count).flat_map(|_| [b"KLMR", b"AIOU"].map(|letters| char::from(letters[random.random_range(0..4)]))).collect()
+    };
+    let names: Vec<String> = (0..60).map(|at| syllables(&mut random, 3 + at % 10)).collect();
+    let mut texts: Vec<String> = (0..200).map(|at| syllables(&mut random, 2 + at % 11)).collect();
+    for name in &names {
+        for _ in 0..10 {
+            // The consonants of a beginning of the name, with other vowels and other syllables after them.
+            let letters = 2 * random.random_range(1..=name.len() / 2);
+            let mut text = syllables(&mut random, letters / 2);
+            for at in (0..letters).step_by(2) {
+                text.replace_range(at..=at, &name[at..=at]);
+            }
+            let others = random.random_range(0..3);
+            text.push_str(&syllables(&mut random, others));
+            texts.push(text);
+        }
+    }
+    let of = |text: String| Entry { text, pseudo_marks: Vec::new(), classes: Classes::NONE, is_live: true };
+    let changes: Vec<Change> =
+        (1..).zip(texts).map(|(seq, text)| Change { seq, serial: seq, is_new: true, was_live: false, after: Some(of(text)) }).collect();
+    let seq = changes.len() as u32;
+    let index = Index::default().apply(changes, seq, 0);
+    let mut found_by_letters = [0; 13];
+    for name in names {
+        let name = Mark::new(&name).unwrap();
+        let hits = index.find(&name, seq);
+        assert_eq!(hits, index.find_by_scan(&name, seq), "{}", name.normal());
+        found_by_letters[name.primary_key().len()] += hits.iter().filter(|hit| hit.rule == Rule::P5).count();
+    }
+    let (short, long) = found_by_letters.split_at(9);
+    assert!([short, long].iter().all(|counts| counts.iter().sum::<usize>() >= 10), "{found_by_letters:?}");
+    assert_eq!(short.iter().take(4).sum::<usize>(), 0, "a key of three letters begins too many");
+}
+
 /// Proves that a check counts what it compares: the mark that a rule names is among the candidates that keys of this rule found.
 #[test]
 fn work_is_counted_by_rule() {
