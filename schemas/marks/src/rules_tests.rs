@@ -5,6 +5,7 @@ use rand::{RngExt, SeedableRng};
 
 use super::*;
 use crate::Status;
+use crate::words::is_legal;
 
 fn rule(name: &str, mark: &str) -> Option<Rule> {
     similar(&Mark::new(name).unwrap(), &Mark::new(mark).unwrap())
@@ -116,6 +117,29 @@ fn spelling_changes_nothing() {
         assert_eq!(rule(text, "ACME"), Some(Rule::E1), "{text}");
     }
     assert!(Mark::new("\u{2122}\u{ae}").is_none());
+}
+
+/// Proves for random names that case, accents, blanks outside and between words, and legal words change nothing, and that a blank in a word changes no exact
+/// match, unless it makes a legal word of a part.
+#[test]
+fn spelling_of_random_names_changes_nothing() {
+    let mut random = StdRng::seed_from_u64(83);
+    let mut compared = 0;
+    for _ in 0..3_000 {
+        let name = random_name(&mut random);
+        let Some(mark) = Mark::new(&name).filter(|mark| !mark.tokens().iter().any(|word| is_legal(word))) else { continue };
+        let blanks = format!("  {}\t", name.trim().replace(' ', "   "));
+        let accents = name.replace('A', "Á").replace('E', "é");
+        for text in [name.to_lowercase(), accents, blanks, format!("The {name}, Inc."), format!("{name} LLC")] {
+            assert_eq!(Mark::new(&text).map(|mark| mark.normal()), Some(mark.normal()), "{text:?}");
+        }
+        let (start, end) = mark.compact().split_at(random.random_range(0..=mark.compact().len()));
+        if !is_legal(start) && !is_legal(end) {
+            assert_eq!(rule(&format!("{start} {end}"), &name), Some(Rule::E1), "{start} {end} and {name}");
+            compared += 1;
+        }
+    }
+    assert!(compared > 2_000, "{compared}");
 }
 
 /// Proves that a syllable of Hangul is one letter: one of five may differ, whatever its parts, and one of two may not.
