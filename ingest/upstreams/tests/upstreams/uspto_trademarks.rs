@@ -276,6 +276,31 @@ fn a_record_of_many_events_loses_nothing() {
     assert_eq!((serials, page.rejects.len()), (vec!["97000001", "97000002", "97000003"], 0));
 }
 
+/// Proves that a record that is larger than 16 MB is rejected with its number and a small part of it, and that the records around it are read; also where
+/// reading continues after it.
+#[test]
+fn a_record_that_is_too_large_is_rejected() {
+    let large =
+        record(97_000_002, 630).replacen("<case-file-header>", &format!("<text>{}</text><case-file-header>", "x".repeat(17 << 20)), 1);
+    let text = document(&[record(97_000_001, 630), large, record(97_000_003, 630)]);
+    // Packed, it would be refused as a bomb.
+    let mut writer = ZipWriter::new(Cursor::new(Vec::new()));
+    let stored = SimpleFileOptions::default().compression_method(zip::CompressionMethod::Stored);
+    writer.start_file("apc.xml", stored).unwrap();
+    writer.write_all(text.as_bytes()).unwrap();
+    let archive = writer.finish().unwrap().into_inner();
+    for (skipped, expected) in [(0, &["97000001", "97000003"][..]), (1, &["97000003"][..]), (2, &["97000003"][..])] {
+        let page = open(&archive, skipped).unwrap().next_page().unwrap();
+        let serials: Vec<&str> = (0..page.observations.len()).map(|index| mark(&page, index).serial.as_str()).collect();
+        assert_eq!((&serials[..], page.rejects.len()), (expected, usize::from(skipped < 2)), "after {skipped} records");
+        for reject in &page.rejects {
+            assert_eq!((reject.reference.as_str(), reject.reason.as_str()), ("97000002", "the record is larger than 16 MB"));
+            assert!(reject.raw.len() < 1 << 20, "{} bytes", reject.raw.len());
+        }
+        assert_eq!(value(page.next.as_ref())["file"], "apc260927.zip", "the file is read to its end");
+    }
+}
+
 /// Proves that a file in which most records have lost their number stops the stream, because the format has changed.
 #[test]
 fn a_changed_format_stops() {
