@@ -32,11 +32,18 @@ impl Office {
 
     /// Records a version of a mark.
     async fn record(&mut self, serial: u32, mark: &str, class: i64, status: &str) {
+        let (mark, status) = (mark.to_owned(), status.to_owned());
+        self.record_all(
+            serial,
+            Trademark { mark, status, owner: "HILL FOODS LLC".into(), intl_class: vec![class], ..Trademark::default() },
+        )
+        .await;
+    }
+
+    /// Records a version of a mark with all its fields but the serial number.
+    async fn record_all(&mut self, serial: u32, record: Trademark) {
         let serial = format!("{serial:08}");
-        let (id, mark, status) = (serial.clone(), mark.to_owned(), status.to_owned());
-        let record =
-            Trademark { id, serial, mark, status, owner: "HILL FOODS LLC".into(), intl_class: vec![class], ..Trademark::default() };
-        self.view.change(START_MS + self.changes * HOUR_MS, &record);
+        self.view.change(START_MS + self.changes * HOUR_MS, &Trademark { id: serial.clone(), serial, ..record });
         self.changes += 1;
         self.view.commit().await;
     }
@@ -78,6 +85,99 @@ async fn verdicts() {
         (&json!("LIKELY_AVAILABLE"), &json!(0), &json!([25, 30]))
     );
     assert_eq!((serials(&other).len(), &other["otherClassCounts"]), (0, &json!({ "exact": 0, "strong": 1 })));
+}
+
+/// Proves the worked examples of the contract as answers: each name in the class of its mark, with the rule, the tier and the verdict.
+#[tokio::test]
+async fn worked_examples() {
+    let examples = [
+        ("Turcool", "TRUCOOL", "live", "S3", "strong", "CAUTION"),
+        ("Seiko", "SEYCOS", "live", "S4", "strong", "CAUTION"),
+        ("Kressco", "CRESCO", "live", "S4", "strong", "CAUTION"),
+        ("Commcash", "COMMUNICASH", "live", "S6", "strong", "CAUTION"),
+        ("TRUE1", "TRUONE", "live", "S3", "strong", "CAUTION"),
+        ("Lutexal", "LUTEX", "live", "P3", "partial", "LIKELY_AVAILABLE"),
+        ("Maya", "MAYARI", "live", "", "", "LIKELY_AVAILABLE"),
+        ("Delta Cafe", "DELTA", "live", "S5", "strong", "CAUTION"),
+        ("Acme", "ACME", "dead", "", "", "LIKELY_AVAILABLE"),
+        ("Acme", "ACME", "unknown", "E1", "strong", "CAUTION"),
+    ];
+    let mut office = Office::new().await;
+    for (number, (_, mark, status, ..)) in (1_u32..).zip(examples) {
+        office.record(97_000_200 + number, mark, i64::from(number), status).await;
+    }
+    for (number, (name, mark, status, rule, tier, verdict)) in (1_u32..).zip(examples) {
+        let answer = office.check(json!({ "name": name, "class": [number] })).await;
+        let shown: Vec<(&str, &str)> = answer["similarMarks"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|similar| (similar["rule"].as_str().unwrap(), similar["tier"].as_str().unwrap()))
+            .collect();
+        let expected = if rule.is_empty() { vec![] } else { vec![(rule, tier)] };
+        assert_eq!(shown, expected, "{name} and {mark}, {status}");
+        let counts = ["exact", "strong", "partial"].map(|of| answer["counts"][of] == json!(u64::from(of == tier)));
+        assert_eq!(counts, [true; 3], "{answer}");
+        assert_eq!(
+            (&answer["verdict"], &answer["available"]),
+            (&json!(verdict), &json!(verdict == "LIKELY_AVAILABLE")),
+            "{name} and {mark}, {status}"
+        );
+    }
+}
+
+/// Proves that an answer has every field of the contract, and that a similar mark is shown with all of its own.
+#[tokio::test]
+async fn fields_of_an_answer() {
+    let mut office = Office::new().await;
+    let record = Trademark {
+        registration: "7000301".into(),
+        mark: "VELTRAXON".into(),
+        owner: "HILL FOODS LLC; BO HILL".into(),
+        intl_class: vec![9, 200],
+        other_classes: vec!["A".into()],
+        status: "live".into(),
+        status_code: "700".into(),
+        filing_date: "2021-08-26".into(),
+        ..Trademark::default()
+    };
+    office.record_all(97_000_301, record).await;
+    let answer = office.check(json!({ "name": "Vetlraxon", "class": [9] })).await;
+    let mark = json!({
+        "mark": "VELTRAXON",
+        "owner": "HILL FOODS LLC; BO HILL",
+        "tier": "strong",
+        "rule": "S3",
+        "why": "one letter differs of 9 letters",
+        "intlClass": [9, 200],
+        "otherClasses": ["A"],
+        "serial": "97000301",
+        "registration": "7000301",
+        "status": "live",
+        "statusCode": "700",
+        "filingDate": "2021-08-26",
+        "url": "https://tsdr.uspto.gov/#caseNumber=97000301&caseType=SERIAL_NO&searchType=statusSearch",
+    });
+    assert_eq!(answer["similarMarks"], json!([mark]));
+    for field in [
+        "verdict",
+        "available",
+        "counts",
+        "similarMarks",
+        "disclaimer",
+        "name",
+        "normalized",
+        "classes",
+        "otherClassCounts",
+        "corpus",
+        "rulesVersion",
+        "wordsVersion",
+    ] {
+        assert!(answer.get(field).is_some(), "{field} of {answer}");
+    }
+    for field in ["marks", "liveMarks", "throughDate"] {
+        assert!(answer["corpus"].get(field).is_some(), "{field} of {answer}");
+    }
 }
 
 /// Proves that a dead mark does not count, that it counts when it revives, that one of unknown status counts one tier lower, and that an answer as of

@@ -146,3 +146,18 @@ impl Read for Arguments {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves the words of the disclaimer, with the last complete day of the register, and before the first one.
+    #[test]
+    fn disclaimers() {
+        let words = "were compared by spelling and sound; meaning, designs, goods, common-law, state and foreign rights are not covered.";
+        for (through_date, recorded) in [("2026-11-19", "as of 2026-11-19"), ("", "that are recorded so far")] {
+            let expected = format!("Not legal advice. Live US applications and registrations {recorded} {words}");
+            assert_eq!(disclaimer(through_date), expected);
+        }
+    }
+}
