@@ -1,4 +1,4 @@
-//! Versions of marks in columns, in the order of their serial numbers and then of their positions.
+//! Versions of marks in the order of their serial numbers and then of their positions: the numbers of each row, and the texts of all rows.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -50,22 +50,30 @@ impl Standing<'_> {
     }
 }
 
+/// The numbers of a version. They are next to each other in memory, because a check reads most of them of each row that it finds, and rows that it finds
+/// are far from each other.
+#[derive(Debug)]
+pub(super) struct Row {
+    /// The serial number.
+    pub(super) serial: u32,
+    /// The position of the change that made the version.
+    pub(super) since: u32,
+    /// The position of the change that ended it, or `STANDS`. A version may be ended while the segment is read: at a position that nobody reads
+    /// yet.
+    pub(super) until: AtomicU32,
+    /// Which of the sets of the columns has its classes.
+    pub(super) classes: u32,
+    /// Where its texts end.
+    pub(super) end: u32,
+}
+
 /// Versions of marks.
 #[derive(Debug, Default)]
 pub(super) struct Columns {
-    /// Serial numbers, ascending.
-    pub(super) serials: Vec<u32>,
-    /// The position of the change that made each version.
-    pub(super) sinces: Vec<u32>,
-    /// The position of the change that ended it, or `STANDS`. A version may be ended while the segment is read: at a position that nobody reads
-    /// yet.
-    pub(super) untils: Vec<AtomicU32>,
-    /// For each version, which of the `sets` has its classes.
-    pub(super) classes: Vec<u32>,
+    /// The versions. Their serial numbers ascend.
+    pub(super) rows: Vec<Row>,
     /// Sets of classes as bits, with `LIVE`, each once.
     pub(super) sets: Vec<u64>,
-    /// Where the texts of each version end.
-    pub(super) ends: Vec<u32>,
     /// The texts of all versions.
     pub(super) texts: String,
     /// The indexes of the sets, while versions are added.
@@ -82,18 +90,17 @@ impl Columns {
             && ends.is_sorted()
             && ends.last().map_or(0, |end| *end as usize) == texts.len()
             && ends.iter().all(|end| texts.is_char_boundary(*end as usize));
-        let untils = untils.into_iter().map(AtomicU32::new).collect();
-        is_sound.then_some(Self { serials, sinces, untils, classes, sets, ends, texts, known_sets: HashMap::new() })
+        let numbers = serials.into_iter().zip(sinces).zip(untils).zip(classes).zip(ends);
+        let row = |((((serial, since), until), classes), end)| Row { serial, since, until: AtomicU32::new(until), classes, end };
+        is_sound.then(|| Self { rows: numbers.map(row).collect(), sets, texts, known_sets: HashMap::new() })
     }
 
     pub(super) fn len(&self) -> usize {
-        self.serials.len()
+        self.rows.len()
     }
 
     pub(super) fn bytes(&self) -> usize {
-        let numbers =
-            self.serials.capacity() + self.sinces.capacity() + self.untils.capacity() + self.classes.capacity() + self.ends.capacity();
-        numbers * 4 + self.sets.capacity() * 8 + self.texts.capacity()
+        self.rows.capacity() * size_of::<Row>() + self.sets.capacity() * 8 + self.texts.capacity()
     }
 
     /// Adds a version that stands. Its serial number is not below that of the last one.
@@ -110,11 +117,7 @@ impl Columns {
             self.sets.push(bits);
         }
         self.texts.push_str(texts);
-        self.serials.push(serial);
-        self.sinces.push(since);
-        self.untils.push(AtomicU32::new(until));
-        self.classes.push(set);
-        self.ends.push(end);
+        self.rows.push(Row { serial, since, until: AtomicU32::new(until), classes: set, end });
     }
 
     /// Ends the last version.
@@ -124,8 +127,8 @@ impl Columns {
 
     /// Ends a version at a position that nobody reads yet.
     pub(super) fn end(&self, row: usize, at: u32) {
-        if let Some(until) = self.untils.get(row) {
-            until.fetch_min(at, Ordering::Relaxed);
+        if let Some(row) = self.rows.get(row) {
+            row.until.fetch_min(at, Ordering::Relaxed);
         }
     }
 
@@ -133,7 +136,7 @@ impl Columns {
     pub(super) fn merged(one: &Self, other: &Self) -> Self {
         let mut out = Self::default();
         let (mut row, mut its) = (0, 0);
-        let place = |columns: &Self, row: usize| Some((*columns.serials.get(row)?, *columns.sinces.get(row)?));
+        let place = |columns: &Self, row: usize| columns.rows.get(row).map(|row| (row.serial, row.since));
         loop {
             match (place(one, row), place(other, its)) {
                 (None, None) => return out,
@@ -150,7 +153,7 @@ impl Columns {
     }
 
     fn copy(&mut self, from: &Self, row: usize) {
-        if let (Some(serial), Some(since)) = (from.serials.get(row), from.sinces.get(row)) {
+        if let Some(Row { serial, since, .. }) = from.rows.get(row) {
             self.push_row(*serial, *since, from.until(row), from.bits(row), from.text(row));
         }
     }
@@ -173,36 +176,32 @@ impl Columns {
     /// Frees what only adding needs.
     pub(super) fn shrink(&mut self) {
         self.known_sets = HashMap::new();
-        self.serials.shrink_to_fit();
-        self.sinces.shrink_to_fit();
-        self.untils.shrink_to_fit();
-        self.classes.shrink_to_fit();
+        self.rows.shrink_to_fit();
         self.sets.shrink_to_fit();
-        self.ends.shrink_to_fit();
         self.texts.shrink_to_fit();
     }
 
     /// The row of the version of a mark that stands.
     pub(super) fn standing(&self, serial: u32) -> Option<usize> {
-        let last = self.serials.partition_point(|other| *other <= serial).checked_sub(1)?;
-        (self.serials.get(last) == Some(&serial) && self.until(last) == STANDS).then_some(last)
+        let last = self.rows.partition_point(|other| other.serial <= serial).checked_sub(1)?;
+        (self.serial(last) == serial && self.until(last) == STANDS).then_some(last)
     }
 
     pub(super) fn serial(&self, row: usize) -> u32 {
-        self.serials.get(row).copied().unwrap_or_default()
+        self.rows.get(row).map_or(0, |row| row.serial)
     }
 
     /// Whether a version stands at a position.
     pub(super) fn stands_at(&self, row: usize, at: u32) -> bool {
-        self.sinces.get(row).is_some_and(|since| *since <= at) && at < self.until(row)
+        self.rows.get(row).is_some_and(|row| row.since <= at && at < row.until.load(Ordering::Relaxed))
     }
 
     fn until(&self, row: usize) -> u32 {
-        self.untils.get(row).map_or(0, |until| until.load(Ordering::Relaxed))
+        self.rows.get(row).map_or(0, |row| row.until.load(Ordering::Relaxed))
     }
 
     fn bits(&self, row: usize) -> u64 {
-        self.classes.get(row).and_then(|set| self.sets.get(*set as usize)).copied().unwrap_or_default()
+        self.rows.get(row).and_then(|row| self.sets.get(row.classes as usize)).copied().unwrap_or_default()
     }
 
     pub(super) fn classes(&self, row: usize) -> Classes {
@@ -236,8 +235,8 @@ impl Columns {
 
     /// Where the texts of a row begin and end.
     fn place(&self, row: usize) -> (usize, usize) {
-        let start = row.checked_sub(1).and_then(|before| self.ends.get(before)).map_or(0, |end| *end as usize);
-        (start, self.ends.get(row).map_or(0, |end| *end as usize))
+        let start = row.checked_sub(1).and_then(|before| self.rows.get(before)).map_or(0, |before| before.end as usize);
+        (start, self.rows.get(row).map_or(0, |row| row.end as usize))
     }
 
     /// The mark, then its pseudo marks.

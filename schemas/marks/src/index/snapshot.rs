@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 
 use xxhash_rust::xxh3::Xxh3;
 
-use super::columns::{Columns, Parts, STANDS};
+use super::columns::{Columns, Parts, Row, STANDS};
 use super::lists::Lists;
 use super::postings::Postings;
 use super::primary_keys::PrimaryKeys;
@@ -43,13 +43,13 @@ impl Index {
         for segment in segments {
             let (columns, postings) = (segment.columns(), segment.postings());
             // A version that a later change ends meanwhile is ended again when that change is applied to the snapshot.
-            let untils: Vec<u32> = columns.untils.iter().map(|until| standing_at(until.load(Ordering::Relaxed), self.seq)).collect();
-            write_numbers(&mut out, &columns.serials, u32::to_le_bytes)?;
-            write_numbers(&mut out, &columns.sinces, u32::to_le_bytes)?;
-            write_numbers(&mut out, &untils, u32::to_le_bytes)?;
-            write_numbers(&mut out, &columns.classes, u32::to_le_bytes)?;
+            let until = |row: &Row| standing_at(row.until.load(Ordering::Relaxed), self.seq);
+            write_rows(&mut out, &columns.rows, |row| row.serial)?;
+            write_rows(&mut out, &columns.rows, |row| row.since)?;
+            write_rows(&mut out, &columns.rows, until)?;
+            write_rows(&mut out, &columns.rows, |row| row.classes)?;
             write_numbers(&mut out, &columns.sets, u64::to_le_bytes)?;
-            write_numbers(&mut out, &columns.ends, u32::to_le_bytes)?;
+            write_rows(&mut out, &columns.rows, |row| row.end)?;
             write_numbers(&mut out, columns.texts.as_bytes(), |byte| [byte])?;
             write_numbers(&mut out, &postings.ends, u32::to_le_bytes)?;
             write_numbers(&mut out, &postings.bytes, |byte| [byte])?;
@@ -179,6 +179,12 @@ fn write_numbers<T: Copy, const N: usize>(out: &mut Summed<'_, impl Write>, numb
         out.write_all(&chunk)?;
     }
     Ok(())
+}
+
+/// Writes one number of each row.
+fn write_rows(out: &mut Summed<'_, impl Write>, rows: &[Row], number: impl Fn(&Row) -> u32) -> io::Result<()> {
+    let numbers: Vec<u32> = rows.iter().map(number).collect();
+    write_numbers(out, &numbers, u32::to_le_bytes)
 }
 
 fn read_number(input: &mut Summed<'_, impl Read>) -> io::Result<u64> {
