@@ -94,7 +94,7 @@ pub(super) const NEAR: RuleSet = Kind::FirstFour.rules();
 
 /// The rule `P4`, whose marks exact lists have. It finds more marks than any other rule, and to compute the sounds of each would take most of a check.
 pub(super) const LISTED: RuleSet = Kind::WordKey.rules();
-/// The rule `P5`. The index has first Double Metaphone keys in their order, because to compute those of each mark that it finds would take most of a check.
+/// The rule `P5`. The index has first Double Metaphone keys in their order, so that those of the marks that it finds need not be computed.
 pub(super) const PRIMARY: RuleSet = Kind::Primary.rules();
 /// The sets of rules that are known to hold for the rows of lists.
 pub(super) const KNOWN: [RuleSet; 2] = [LISTED, PRIMARY];

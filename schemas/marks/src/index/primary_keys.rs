@@ -1,5 +1,5 @@
 //! The first Double Metaphone keys of marks, in alphabetical order. The marks whose key begins with that of a name are next to each other, so that rule
-//! `P5` is known to hold for them: no key is computed again, which takes several times as long as all other comparisons of a mark.
+//! `P5` is known to hold for them: no key is computed again, which allocates memory for most letters.
 
 use super::keys;
 
