@@ -271,12 +271,12 @@ async fn bad_values_are_refused() {
         let document: Value = serde_json::from_str(text(&answer, "result/content/0/text")).unwrap();
         assert_eq!((status, &answer["result"]["isError"], text(&document, "parameter")), (200, &json!(true), parameter), "{answer}");
     }
-    for (entity, detail) in [
-        (json!({"type": "tickr", "value": "CLDB"}), "entity.type: \"tickr\""),
-        (json!({"type": "kind", "value": "earnings"}), "entity.value: kind: \"earnings\" is not one of"),
+    for (entity, path, detail) in [
+        (json!({"type": "tickr", "value": "CLDB"}), "entity.type", "entity.type: \"tickr\""),
+        (json!({"type": "kind", "value": "earnings"}), "entity.value", "entity.value: kind: \"earnings\" is not one of"),
     ] {
         let (status, problem) = day.ask("POST", "/v1/watchlist", &day.key, &json!({ "entity": entity }));
-        assert_eq!((status, text(&problem, "parameter")), (400, "entity"), "{problem}");
+        assert_eq!((status, text(&problem, "parameter")), (400, path), "{problem}");
         assert!(text(&problem, "detail").starts_with(detail), "{problem}");
     }
     let (status, problem) = day.ask("POST", "/v1/watchlist", "", &json!({"entity": {"type": "ticker", "value": "CLDB"}}));

@@ -265,8 +265,8 @@ async fn unknown_values_are_refused() {
         ("new_funding", json!({ "sponsorClass": "INDUSTRI" }), "sponsorClass", "did you mean \"INDUSTRY\"?"),
         ("entity_watch", json!({ "type": "topic", "value": "oncolgy" }), "value", "did you mean \"oncology\"?"),
         ("entity_watch", json!({ "type": "sponsr", "value": "rice" }), "type", "did you mean \"sponsor\"?"),
-        ("save_filter", json!({ "name": "a", "filter": { "topic": "oncolgy" } }), "filter", "did you mean \"oncology\"?"),
-        ("watch", json!({ "entity": { "type": "topic", "value": "oncolgy" } }), "entity", "did you mean \"oncology\"?"),
+        ("save_filter", json!({ "name": "a", "filter": { "topic": "oncolgy" } }), "filter.topic", "did you mean \"oncology\"?"),
+        ("watch", json!({ "entity": { "type": "topic", "value": "oncolgy" } }), "entity.value", "did you mean \"oncology\"?"),
     ] {
         let problem = written.api.ask("research", operation, &arguments, Tier::Pro).await.unwrap_err();
         assert_eq!((problem.code, problem.parameter.as_str()), (ErrorCode::ParameterInvalid, parameter), "{arguments}: {}", problem.detail);

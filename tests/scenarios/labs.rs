@@ -261,7 +261,7 @@ async fn wrong_arguments_are_named() {
     let watch = json!({"entity": {"type": "lab", "value": "oh"}}).to_string();
     let refused = fixture.send("POST", "/labs/v1/watchlist", &[("x-api-key", &fixture.key)], watch).await;
     let problem: Value = serde_json::from_slice(&refused.body).unwrap();
-    assert_eq!((refused.status, &problem["parameter"]), (400, &json!("entity")), "{problem}");
+    assert_eq!((refused.status, &problem["parameter"]), (400, &json!("entity.type")), "{problem}");
     assert!(problem["detail"].as_str().unwrap().starts_with("entity.type: \"lab\" is not one of category, state, org, pi"), "{problem}");
     fixture.end().await;
 }

@@ -401,7 +401,7 @@ fn lists_and_ranges_in_arguments() {
                         assert_eq!((status, &problem["parameter"]), (400, &json!(low)), "{path}: {problem}");
                         let wrong = json!({"name": "wrong", "filter": {low: 2.5, high: 1}});
                         let (status, problem) = demo.ask("POST", &format!("/{}/v1/filters", service.name), &[key], &wrong);
-                        assert_eq!((status, &problem["parameter"]), (400, &json!("filter")), "{problem}");
+                        assert_eq!((status, &problem["parameter"]), (400, &json!(format!("filter.{low}"))), "{problem}");
                         assert!(problem["detail"].as_str().unwrap().contains(low), "{problem}");
                     }
                 }
@@ -439,15 +439,14 @@ fn receipts_commit_to_one_text() {
         (r#""inputs": {}, "outputs": {}, "inputs": {}"#, "inputs"),
     ] {
         let body = format!("{{\"action\": \"a\", \"agent_id\": \"i-json\", {fields}}}");
-        let parameter = path.split('.').next().unwrap();
         let (status, over_rest) = issue(&body);
         assert_eq!(
             (status, &over_rest["code"], &over_rest["parameter"]),
-            (400, &json!("body-invalid"), &json!(parameter)),
+            (400, &json!("body-invalid"), &json!(path)),
             "{body}: {over_rest}"
         );
         let over_mcp = demo.raw_tool(&demo.key, "receipts", "issue_receipt", &body);
-        assert_eq!((&over_mcp["status"], &over_mcp["parameter"]), (&json!(400), &json!(parameter)), "{body}: {over_mcp}");
+        assert_eq!((&over_mcp["status"], &over_mcp["parameter"]), (&json!(400), &json!(path)), "{body}: {over_mcp}");
         for problem in [over_rest, over_mcp] {
             assert!(problem["detail"].as_str().unwrap().starts_with(&format!("{path}: ")), "{body}: {problem}");
         }

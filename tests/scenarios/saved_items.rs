@@ -155,7 +155,7 @@ fn errors_name_the_field() {
             assert_eq!((status, answer["parameter"].as_str()), (400, Some(parameter)), "{} {body}: {answer}", case.service);
             assert!(answer["detail"].as_str().unwrap().contains(message), "{} {body}: {answer}", case.service);
         };
-        bad("filters", json!({"name": "x", "filter": {"colour": "red"}}), "filter", "unknown field \"colour\"");
+        bad("filters", json!({"name": "x", "filter": {"colour": "red"}}), "filter.colour", "unknown field \"colour\"");
         bad("filters", json!({"name": " ", "filter": {}}), "name", "empty");
         bad("filters", json!({"name": true, "filter": {}}), "name", "not of type string");
         bad("watchlist", json!({"webhook": WEBHOOK}), case.named.as_object().unwrap().keys().next().unwrap(), "missing");

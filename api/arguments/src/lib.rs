@@ -1,7 +1,7 @@
 //! Validation of arguments: on every surface, they pass the validator of the schema that clients see.
 //!
-//! Values are read by the types in that schema, by the same rules on every surface. Promises: every refusal names the parameter; nothing is
-//! guessed, cut off or accepted twice.
+//! Values are read by the types in that schema, by the same rules on every surface. Promises: every refusal names the parameter, and for a value within
+//! another one in JSON its path (`filter.state`, `aircraft.0.tail`); nothing is guessed, cut off or accepted twice.
 
 mod echo;
 mod values;
@@ -109,7 +109,7 @@ impl Checker {
             if text.contains('\u{FFFD}') {
                 return Err(Problem::parameter(&*given, format!("{given} is not UTF-8 after percent-decoding")));
             }
-            let value = self.read_text(parameter, &given, text)?;
+            let value = self.read_text(parameter, &given, text).map_err(outermost)?;
             if let Some(before) = arguments.get_mut(name.as_str()) {
                 let (true, Value::Array(list), Value::Array(items)) = (parameter.list, before, value) else {
                     return Err(twice(&given, name));
@@ -119,13 +119,13 @@ impl Checker {
                 arguments.insert(name.clone(), value);
             }
         }
-        self.check(arguments, ErrorCode::ParameterInvalid)
+        self.check(arguments, ErrorCode::ParameterInvalid).map_err(outermost)
     }
 
     /// Validates JSON arguments: a body, or the arguments of an MCP tool. Top-level nulls are treated as missing.
     ///
     /// # Errors
-    /// The given code (`body-invalid` or `parameter-invalid`), with the name of the field.
+    /// The given code (`body-invalid` or `parameter-invalid`), with the path of the field.
     pub fn json(&self, given: Map<String, Value>, code: ErrorCode) -> Result<Value, Problem> {
         let mut arguments = Map::new();
         for (given, value) in given {
@@ -133,7 +133,7 @@ impl Checker {
                 continue;
             }
             let parameter = self.find(&given).map_err(|problem| Problem { code, ..problem })?;
-            let value = self.reader(&given).value(value, &parameter.schema, &given, parameter.is_required).map_err(|problem| {
+            let value = self.reader().value(value, &parameter.schema, &given, parameter.is_required).map_err(|problem| {
                 let code = if problem.code == ErrorCode::ParameterInvalid { code } else { problem.code };
                 Problem { code, ..problem }
             })?;
@@ -147,7 +147,7 @@ impl Checker {
     /// Validates the arguments of an MCP tool. Fields that hosts add to the arguments of every tool are ignored where the tool has no such field.
     ///
     /// # Errors
-    /// `parameter-invalid`, with the name of the field.
+    /// `parameter-invalid`, with the path of the field.
     pub fn tool(&self, mut given: Map<String, Value>) -> Result<Value, Problem> {
         given.retain(|name, _| !HOST_FIELDS.contains(&name.as_str()) || self.has(name));
         self.json(given, ErrorCode::ParameterInvalid)
@@ -156,7 +156,7 @@ impl Checker {
     /// Adds the parameters of a path to the fields of a body and validates them together.
     ///
     /// # Errors
-    /// `parameter-invalid` for parameters of the path, `body-invalid` for fields of the body, with their names.
+    /// `parameter-invalid` for parameters of the path, `body-invalid` for fields of the body, with their paths.
     pub fn body<'a>(
         &self,
         mut fields: Map<String, Value>,
@@ -187,11 +187,11 @@ impl Checker {
     /// Reads a text of a query or a path.
     fn read_text(&self, parameter: &Parameter, given: &str, text: Cow<'_, str>) -> Result<Value, Problem> {
         let text = with_plus(text);
-        self.reader(given).value(Value::from(text), &parameter.schema, given, false)
+        self.reader().value(Value::from(text), &parameter.schema, given, false)
     }
 
-    fn reader<'a>(&self, given: &'a str) -> Reader<'a> {
-        Reader { given, unwraps_texts: self.unwraps_texts, converts_texts: true }
+    fn reader(&self) -> Reader {
+        Reader { unwraps_texts: self.unwraps_texts, converts_texts: true }
     }
 
     /// Whether the operation has a parameter of this name or alias.
@@ -273,29 +273,33 @@ fn twice(given: &str, name: &str) -> Problem {
     Problem::parameter(name, words)
 }
 
+/// A problem of a query or a path names the parameter alone: the place of an item in it is none that the caller wrote.
+fn outermost(mut problem: Problem) -> Problem {
+    if let Some(end) = problem.parameter.find('.') {
+        problem.parameter.truncate(end);
+    }
+    problem
+}
+
 /// Describes a validation error. `schema` is the one of all arguments.
 fn explain(error: &jsonschema::ValidationError<'_>, is_secret: bool, schema: &Value) -> Problem {
-    let path = error.instance_path().as_str().trim_start_matches('/');
-    let parameter = path.split('/').next().unwrap_or_default();
-    let at = path.replace('/', ".");
+    let at = error.instance_path().as_str().trim_start_matches('/').replace('/', ".");
+    let path_of = |name: &str| if at.is_empty() { name.to_owned() } else { format!("{at}.{name}") };
     let value = if is_secret { "the value".to_owned() } else { error.instance().to_string() };
     let value = echo(&value);
     let words = match error.kind() {
         ValidationErrorKind::Required { property } => {
-            let name = property.as_str().unwrap_or_default();
-            let full = if at.is_empty() { name.to_owned() } else { format!("{at}.{name}") };
-            let parameter = if parameter.is_empty() { name } else { parameter };
-            return Problem::parameter(parameter, format!("{full} is missing"));
+            let path = path_of(property.as_str().unwrap_or_default());
+            return Problem::parameter(path.as_str(), format!("{path} is missing"));
         }
         ValidationErrorKind::AdditionalProperties { unexpected } => {
             let name = unexpected.first().map(String::as_str).unwrap_or_default();
-            let parameter = if parameter.is_empty() { name } else { parameter };
             let place = if at.is_empty() { String::new() } else { format!(" in {at}") };
             // The path of the schema ends with the keyword; what is before it is the path of the object that has the fields.
             let object = error.schema_path().as_str().rsplit_once('/').and_then(|(object, _)| schema.pointer(object));
             let known = object.and_then(|object| object.get("properties")?.as_object());
             let hint = hint(name, known.into_iter().flatten().map(|(name, _)| name.as_str()));
-            return Problem::parameter(echo(parameter), format!("unknown field \"{}\"{place}{hint}", echo(name)));
+            return Problem::parameter(path_of(&echo(name)), format!("unknown field \"{}\"{place}{hint}", echo(name)));
         }
         ValidationErrorKind::Enum { options } => {
             let options: Vec<String> = options.as_array().into_iter().flatten().map(plain).collect();
@@ -319,7 +323,7 @@ fn explain(error: &jsonschema::ValidationError<'_>, is_secret: bool, schema: &Va
         ValidationErrorKind::Type { kind: TypeKind::Single(kind) } => format!("{value} is not of type {kind}"),
         other => format!("does not match the schema ({})", other.keyword()),
     };
-    Problem::parameter(echo(parameter), format!("{at}: {words}"))
+    Problem::parameter(at.as_str(), format!("{at}: {words}"))
 }
 
 /// What is wrong with a text that does not match a pattern. `path` is that of the pattern in the schema of all arguments.

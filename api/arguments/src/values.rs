@@ -48,11 +48,9 @@ impl Kind {
     }
 }
 
-/// How the values of one parameter are read.
+/// How values are read. Problems name the path of a value as the caller wrote it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Reader<'a> {
-    /// The name of the parameter as the caller gave it.
-    pub(super) given: &'a str,
+pub(super) struct Reader {
     /// Whether a text that is written in quotation marks, or that holds JSON, is read as its content. Texts that are recorded as they are stay
     /// unchanged. Lists are always read.
     pub(super) unwraps_texts: bool,
@@ -60,11 +58,11 @@ pub(super) struct Reader<'a> {
     pub(super) converts_texts: bool,
 }
 
-impl Reader<'_> {
+impl Reader {
     /// Reads a value by its schema. `at` is the path of the value as errors show it.
     ///
     /// # Errors
-    /// `parameter-invalid` with the parameter and the value; `cursor-invalid` for an empty cursor.
+    /// `parameter-invalid` with the path and the value; `cursor-invalid` for an empty cursor.
     pub(super) fn value(&self, value: Value, schema: &Value, at: &str, is_required: bool) -> Result<Value, Problem> {
         if schema.get("writeOnly") == Some(&Value::Bool(true)) {
             return Ok(value);
@@ -75,7 +73,7 @@ impl Reader<'_> {
         match (value, Kind::of(schema)) {
             (Value::Object(fields), _) => self.fields(fields, schema, at).map(Value::Object),
             (Value::Array(items), Kind::Object) if items.is_empty() => Ok(Value::Object(Map::new())),
-            (Value::String(text), Kind::Object) => match self.parse(&text, at)? {
+            (Value::String(text), Kind::Object) => match parse(&text, at)? {
                 Some(Value::Object(fields)) => self.fields(fields, schema, at).map(Value::Object),
                 Some(Value::Array(items)) if items.is_empty() => Ok(Value::Object(Map::new())),
                 _ => Ok(Value::String(text)),
@@ -108,7 +106,7 @@ impl Reader<'_> {
                 _ => value,
             };
             if read.insert(name.clone(), value).is_some() {
-                return Err(Problem::parameter(self.given, format!("{at}.{name} is given twice, in two spellings")));
+                return Err(Problem::parameter(format!("{at}.{name}"), format!("{at}.{name} is given twice, in two spellings")));
             }
         }
         Ok(read)
@@ -127,9 +125,12 @@ impl Reader<'_> {
 
     fn items(&self, values: Vec<Value>, schema: &Value, at: &str) -> Result<Vec<Value>, Problem> {
         let of_items = Self { converts_texts: false, ..*self };
-        let read = |(index, value): (usize, Value)| match value {
-            Value::String(text) => self.item(&text, schema, at),
-            other => of_items.value(other, schema, &format!("{at}.{index}"), false),
+        let read = |(index, value): (usize, Value)| {
+            let at = format!("{at}.{index}");
+            match value {
+                Value::String(text) => self.item(&text, schema, &at),
+                other => of_items.value(other, schema, &at, false),
+            }
         };
         values.into_iter().enumerate().map(read).collect()
     }
@@ -137,14 +138,14 @@ impl Reader<'_> {
     /// Reads the items of a list that is written as one text.
     fn list_text(&self, text: &str, schema: &Value, at: &str) -> Result<Vec<Value>, Problem> {
         let text = text.trim();
-        match self.parse(text, at)? {
-            Some(Value::Array(values)) if values.is_empty() => return Err(self.empty(at)),
+        match parse(text, at)? {
+            Some(Value::Array(values)) if values.is_empty() => return Err(empty(at)),
             Some(Value::Array(values)) => return self.items(values, schema, at),
             Some(Value::String(inner)) if inner.len() < text.len() => return self.list_text(&inner, schema, at),
             _ => {}
         }
         if text.contains('"')
-            && let Some(Value::Array(values)) = self.parse(&format!("[{text}]"), at)?
+            && let Some(Value::Array(values)) = parse(&format!("[{text}]"), at)?
             && values.iter().all(Value::is_string)
         {
             return self.items(values, schema, at);
@@ -159,7 +160,7 @@ impl Reader<'_> {
         let unquoted = unquote(text.trim());
         if unquoted.starts_with(['[', '{', '"']) || unquoted.ends_with([']', '}', '"']) {
             let words = format!("{at}: {:?} is a part of a JSON text; write a list as [\"A\",\"B\"] or as A,B", echo(text));
-            return Err(Problem::parameter(self.given, words));
+            return Err(Problem::parameter(at, words));
         }
         // A text without quotation marks keeps its spaces, which the validator compares.
         let text = if unquoted == text.trim() { text } else { unquoted };
@@ -188,14 +189,14 @@ impl Reader<'_> {
 
     /// Converts a text to the type of the schema.
     fn text(&self, text: &str, kind: Kind, at: &str) -> Result<Value, Problem> {
-        let wrong = |what: &str| Problem::parameter(self.given, format!("{at}: \"{}\" is not {what}", echo(text)));
+        let wrong = |what: &str| Problem::parameter(at, format!("{at}: \"{}\" is not {what}", echo(text)));
         let unquoted = if self.unwraps_texts || kind != Kind::Text { unquote(text) } else { text };
         if unquoted.trim().is_empty() {
-            return Err(self.empty(at));
+            return Err(empty(at));
         }
         match kind {
             Kind::Text if self.unwraps_texts => {
-                match unquoted.starts_with(['[', '{']).then(|| self.parse(unquoted, at)).transpose()?.flatten() {
+                match unquoted.starts_with(['[', '{']).then(|| parse(unquoted, at)).transpose()?.flatten() {
                     Some(Value::Array(_) | Value::Object(_)) => Err(wrong("one value")),
                     _ if ["[\"", "['", "{\""].iter().any(|start| unquoted.starts_with(start)) => Err(wrong("one value")),
                     _ => Ok(Value::from(unquoted)),
@@ -213,7 +214,7 @@ impl Reader<'_> {
                     return Err(wrong("a whole number"));
                 }
                 let number = unquoted.parse::<i64>().map(Value::from).or_else(|_| unquoted.parse::<u64>().map(Value::from));
-                number.map_err(|_| Problem::parameter(self.given, format!("{at}: \"{}\" is out of range", echo(text))))
+                number.map_err(|_| Problem::parameter(at, format!("{at}: \"{}\" is out of range", echo(text))))
             }
             Kind::Number => {
                 let plain = unquoted.bytes().all(|byte| byte.is_ascii_digit() || b"+-.eE".contains(&byte));
@@ -223,28 +224,29 @@ impl Reader<'_> {
             }
         }
     }
+}
 
-    /// Parses the JSON text of a list, an object or a text; `None` if it is none.
-    ///
-    /// # Errors
-    /// When the text has a field twice, or a number that not every program reads exactly.
-    fn parse(&self, text: &str, at: &str) -> Result<Option<Value>, Problem> {
-        if !text.trim_start().starts_with(['[', '{', '"']) {
-            return Ok(None);
-        }
-        i_json::read(text.trim().as_bytes(), |_, _| true).map_err(|violation| {
-            let path: String = violation.path.iter().map(|step| format!(".{step}")).collect();
-            Problem::parameter(self.given, echo(&format!("{at}{path}: {}", violation.rule)).into_owned())
-        })
+/// Parses the JSON text of a list, an object or a text; `None` if it is none.
+///
+/// # Errors
+/// When the text has a field twice, or a number that not every program reads exactly.
+fn parse(text: &str, at: &str) -> Result<Option<Value>, Problem> {
+    if !text.trim_start().starts_with(['[', '{', '"']) {
+        return Ok(None);
     }
+    i_json::read(text.trim().as_bytes(), |_, _| true).map_err(|violation| {
+        let path: String = std::iter::once(at).chain(violation.path.iter().map(String::as_str)).collect::<Vec<_>>().join(".");
+        Problem::parameter(echo(&path), echo(&format!("{path}: {}", violation.rule)).into_owned())
+    })
+}
 
-    fn empty(&self, at: &str) -> Problem {
-        if at == "cursor" {
-            let words = "the cursor is empty; leave it out to start from the beginning";
-            return Problem { code: ErrorCode::CursorInvalid, ..Problem::parameter(self.given, words) };
-        }
-        Problem::parameter(self.given, format!("{at} is empty; leave it out instead"))
+/// The problem of a value without content.
+fn empty(at: &str) -> Problem {
+    if at == "cursor" {
+        let words = "the cursor is empty; leave it out to start from the beginning";
+        return Problem { code: ErrorCode::CursorInvalid, ..Problem::parameter(at, words) };
     }
+    Problem::parameter(at, format!("{at} is empty; leave it out instead"))
 }
 
 /// Whether a value of the schema may be a list. Such a value may also be one text with commas.

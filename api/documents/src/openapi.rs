@@ -383,7 +383,7 @@ fn problem_schema() -> Value {
             "status": {"type": "integer", "description": "The HTTP status."},
             "detail": {"type": "string", "description": "What is wrong with this request."},
             "code": {"type": "string", "enum": codes},
-            "parameter": {"type": "string", "description": "The parameter or field that is wrong."},
+            "parameter": {"type": "string", "description": "The parameter or field that is wrong; of a field within JSON its path, with dots: `filter.state`, `aircraft.0.tail`."},
             "retryAfter": {"type": "integer", "description": "Seconds to wait before a retry."},
         },
     })

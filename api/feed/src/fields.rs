@@ -204,7 +204,7 @@ impl<F, R> Field<F, R> {
             _ if self.is_unset_if_blank && given.trim().is_empty() => None,
             Reading::Normalized => Some(normal(&given)).filter(|text| !text.is_empty()),
             Reading::AsGiven => Some(given),
-            Reading::Known(known) => Some(known_value(self.name, self.name, &given, known)?.to_owned()),
+            Reading::Known(known) => Some(known_value(self.name, &given, known)?.to_owned()),
             Reading::By(read) => Some(read(self.name, &given)?),
         };
         Ok(())

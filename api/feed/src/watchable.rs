@@ -99,25 +99,25 @@ pub trait WatchableFeed: Sized + Send + Sync + 'static {
 /// # Errors
 /// `parameter-invalid` for an unknown kind, with the nearest one, and for a value that the filter refuses.
 pub fn entity_filter<F: Filter>(kinds: &[&'static str], kind: &str, value: &str) -> Result<(&'static str, F), Problem> {
-    let known = known_value("entity", "entity.type", kind, kinds)?;
-    let unwatchable = || Problem::parameter("entity", format!("entity.type: {known} cannot be watched"));
+    let known = known_value("entity.type", kind, kinds)?;
+    let unwatchable = || Problem::parameter("entity.type", format!("entity.type: {known} cannot be watched"));
     let filter = F::of_text(known, value).ok_or_else(unwatchable)?;
     Ok((known, filter.normalize().map_err(in_entity_value)?))
 }
 
-/// What is wrong with the value of an entity, as a problem of the entity.
+/// What is wrong with the value of an entity, as a problem of its field `value`.
 #[must_use]
 pub fn in_entity_value(problem: Problem) -> Problem {
-    Problem { detail: format!("entity.value: {}", problem.detail), ..problem.about("entity") }
+    Problem { detail: format!("entity.value: {}", problem.detail), ..problem.about("entity.value") }
 }
 
 /// Checks a watched name. Names are matched as substrings, so a very short name would match almost every record.
 ///
 /// # Errors
-/// `parameter-invalid`, naming the field.
-pub fn watched_name(parameter: &'static str, field: &str, name: &str) -> Result<String, Problem> {
+/// `parameter-invalid`, naming the path `field`.
+pub fn watched_name(field: &str, name: &str) -> Result<String, Problem> {
     if folded(name).chars().count() < WATCHED_CHARS_MIN {
-        return Err(Problem::parameter(parameter, format!("{field}: is shorter than {WATCHED_CHARS_MIN} characters")));
+        return Err(Problem::parameter(field, format!("{field}: is shorter than {WATCHED_CHARS_MIN} characters")));
     }
     Ok(name.trim().to_owned())
 }

@@ -14,14 +14,13 @@ pub fn find_known<'a>(given: &str, mut known: impl Iterator<Item = &'a str>) -> 
     known.find(|value| value.to_lowercase() == given)
 }
 
-/// The known value that a text is, in any case, for a field whose list follows from another field. `field` is the path of the field and `parameter`
-/// the parameter that holds it.
+/// The known value that a text is, in any case, for a field whose list follows from another field. `field` is the path of the field.
 ///
 /// # Errors
-/// `parameter-invalid`, naming the parameter, with the known values and the nearest one.
-pub fn known_value(parameter: &'static str, field: &str, given: &str, known: &[&'static str]) -> Result<&'static str, Problem> {
+/// `parameter-invalid`, naming the path, with the known values and the nearest one.
+pub fn known_value(field: &str, given: &str, known: &[&'static str]) -> Result<&'static str, Problem> {
     find_known(given, known.iter().copied())
-        .ok_or_else(|| Problem::parameter(parameter, format!("{field}: {}", unknown_value(&format!("{given:?}"), given, known))))
+        .ok_or_else(|| Problem::parameter(field, format!("{field}: {}", unknown_value(&format!("{given:?}"), given, known))))
 }
 
 /// What an error says about an unknown value. `shown` is the value as the error repeats it; no value is suggested for an empty `given`.
@@ -85,9 +84,9 @@ mod tests {
     /// Proves that an unknown value is refused with its field and the nearest known value.
     #[test]
     fn nearest_value() {
-        assert_eq!(known_value("agency", "agency", "usda", &["FDA", "USDA"]), Ok("USDA"));
-        let problem = known_value("entity", "entity.value", "oncolgy", &["aging", "oncology"]).unwrap_err();
-        assert_eq!(problem.parameter, "entity");
+        assert_eq!(known_value("agency", "usda", &["FDA", "USDA"]), Ok("USDA"));
+        let problem = known_value("entity.value", "oncolgy", &["aging", "oncology"]).unwrap_err();
+        assert_eq!(problem.parameter, "entity.value");
         assert_eq!(problem.detail, "entity.value: \"oncolgy\" is not one of aging, oncology, did you mean \"oncology\"?");
     }
 }

@@ -12,7 +12,7 @@ pub struct Problem {
     pub code: ErrorCode,
     /// What is wrong with this request, for the caller.
     pub detail: String,
-    /// The parameter or field that is wrong; empty if there is none.
+    /// The parameter that is wrong, or the path of a field within JSON (`filter.state`, `aircraft.0.tail`); empty if there is none.
     pub parameter: String,
     /// Seconds to wait before a retry; 0 if unknown.
     pub retry_after_s: u64,
@@ -85,6 +85,21 @@ impl Problem {
         Self { parameter: hide_keys(parameter.into()), ..self }
     }
 
+    /// The problem of a parameter as one of the field of that name within `outer`. A problem without a parameter stays as it is.
+    #[must_use]
+    pub fn within(self, outer: &str) -> Self {
+        if self.parameter.is_empty() {
+            return self;
+        }
+        let path = format!("{outer}.{}", self.parameter);
+        // Most details begin with the name; the others say what is wrong with it.
+        let detail = match self.detail.strip_prefix(&self.parameter) {
+            Some(rest) if rest.starts_with([':', '.', ' ']) => format!("{path}{rest}"),
+            _ => format!("{path}: {}", self.detail),
+        };
+        Self { detail, parameter: path, ..self }
+    }
+
     /// The problem document. `base_url` is that of the service or of the listener, so that `type` is absolute.
     #[must_use]
     pub fn document(&self, base_url: &str) -> Value {
@@ -104,5 +119,26 @@ impl Problem {
             }
         }
         document
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that a problem of a field within another one names the path once, in its detail too, and that one without a field stays as it is.
+    #[test]
+    fn paths() {
+        for (detail, shown) in [
+            ("state: \"ZZ\" is not one of CA, TX", "filter.state: \"ZZ\" is not one of CA, TX"),
+            ("state is empty", "filter.state is empty"),
+            ("states: too many", "filter.state: states: too many"),
+            ("\"ZZ\" is no state", "filter.state: \"ZZ\" is no state"),
+        ] {
+            let problem = Problem::parameter("state", detail).within("filter");
+            assert_eq!((problem.parameter.as_str(), problem.detail.as_str()), ("filter.state", shown));
+        }
+        let other = Problem::new(ErrorCode::Unavailable, "the store cannot be read");
+        assert_eq!(other.clone().within("filter"), other);
     }
 }

@@ -111,7 +111,7 @@ pub(crate) fn fields(body: &Bytes, headers: &HeaderMap) -> Result<Map<String, Va
 
 /// The problem of a field that is not I-JSON.
 pub(crate) fn not_i_json(path: &[String], rule: Rule) -> Problem {
-    let place = path.join(".");
-    let parameter = echo(path.first().map_or("", String::as_str)).into_owned();
-    Problem::parameter(parameter, format!("{}: {rule}", echo(&place)))
+    let path = path.join(".");
+    let path = echo(&path);
+    Problem::parameter(&*path, format!("{path}: {rule}"))
 }

@@ -11,7 +11,7 @@ pub fn errors(site_url: &str) -> String {
         h1 { "Errors" }
         p {
             "Every error is a problem document (RFC 9457, " code { "application/problem+json" } ") whose " code { "code" } " is one of these. "
-            code { "detail" } " says what is wrong with the request, " code { "parameter" } " names the parameter."
+            code { "detail" } " says what is wrong with the request, " code { "parameter" } " names the parameter, or the path of a field within JSON."
         }
         p.soft { a href="/docs/errors.md" { "This page as Markdown" } }
         @for error in ErrorCode::ALL {
@@ -42,6 +42,7 @@ pub fn errors_as_markdown() -> String {
         let (code, title, advice) = (error.as_str(), error.title().trim(), error.advice());
         format!("\n## {code}\n\n{title}\n\nWhat to do: {advice}\n\nHTTP status {}. {retry}\n", error.status())
     };
-    let intro = "Every error is a problem document (RFC 9457) whose `code` is one of these. `detail` says what is wrong, `parameter` names the parameter.";
+    let intro = "Every error is a problem document (RFC 9457) whose `code` is one of these. `detail` says what is wrong, `parameter` names the parameter, or \
+                 the path of a field within JSON.";
     format!("# Errors\n\n{intro}\n{}", ErrorCode::ALL.iter().map(one).collect::<String>())
 }

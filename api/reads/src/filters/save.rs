@@ -48,7 +48,7 @@ async fn answer<S: WatchableFeed>(call: Call, arguments: Arguments<S::Filter>) -
     if name.is_empty() || name.chars().any(char::is_control) {
         return Err(Problem::parameter("name", "name: is empty, or holds control characters"));
     }
-    let in_filter = |problem: Problem| Problem { detail: format!("filter.{}", problem.detail), ..problem.about("filter") };
+    let in_filter = |problem: Problem| problem.within("filter");
     let filter = arguments.filter.normalize().map_err(in_filter)?;
     S::check(&call.context, &filter).await.map_err(in_filter)?;
     let note = note_of::<S>(&call, &filter).await?;

@@ -147,7 +147,8 @@ pub struct Assessment {
 
 /// The problem of a field of an aircraft.
 fn refused(at: usize, field: &str, reason: &str) -> Problem {
-    Problem::new(ErrorCode::BodyInvalid, format!("aircraft.{at}.{field}: {reason}")).about("aircraft")
+    let path = format!("aircraft.{at}.{field}");
+    Problem::new(ErrorCode::BodyInvalid, format!("{path}: {reason}")).about(path)
 }
 
 /// Reads hours. The error names the field.

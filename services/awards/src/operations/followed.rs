@@ -51,7 +51,7 @@ impl WatchableFeed for Awards {
     }
 
     fn parse_entity(entity: WatchedEntity) -> Result<(WatchedEntity, Filter), Problem> {
-        let contractor = watched_name("contractor", "contractor", &entity.contractor)?;
+        let contractor = watched_name("contractor", &entity.contractor)?;
         let WatchedEntity { include_backfill, .. } = entity;
         let filter = Filter { recipient: Some(contractor.clone()), include_backfill, ..Filter::default() };
         Ok((WatchedEntity { contractor, include_backfill }, filter))

@@ -55,12 +55,12 @@ impl WatchableFeed for Catalysts {
     fn parse_entity(entity: WatchedEntity) -> Result<(WatchedEntity, Filter), Problem> {
         let is_named = ["drug", "trial", "kind"].iter().any(|kind| entity.entity.kind.trim().eq_ignore_ascii_case(kind));
         // A ticker may have one letter.
-        let value = if is_named { watched_name("entity", "entity.value", &entity.entity.value)? } else { entity.entity.value.clone() };
+        let value = if is_named { watched_name("entity.value", &entity.entity.value)? } else { entity.entity.value.clone() };
         let value = value.trim().to_owned();
         let (kind, filter) = entity_filter(&TYPES, &entity.entity.kind, &value)?;
         if kind == "ticker" {
             // An empty filter would select every event.
-            ticker("entity", &value).map_err(in_entity_value)?;
+            ticker("value", &value).map_err(in_entity_value)?;
         }
         Ok((WatchedEntity { entity: Entity { kind: kind.to_owned(), value } }, filter))
     }

@@ -98,7 +98,7 @@ impl Read for Arguments {
 impl Arguments {
     /// The events that the arguments ask for. `free_rows_max` is the most rows that a caller without a paid key gets; `None` for as many as its tier gets.
     async fn events(self, reader: &mut Reader<Catalysts>, free_rows_max: Option<usize>) -> Result<Events, Problem> {
-        let phase = self.phase.as_deref().map(|text| known_value("phase", "phase", text, &PHASES)).transpose()?;
+        let phase = self.phase.as_deref().map(|text| known_value("phase", text, &PHASES)).transpose()?;
         let chosen = Chosen { kind: self.kind.map(|kind| kind.as_str().to_owned()), phase: phase.map(str::to_owned) };
         let extent = extent(reader, self.days, self.limit, free_rows_max);
         upcoming(reader, &chosen, extent, self.after.as_deref()).await

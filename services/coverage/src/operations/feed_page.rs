@@ -106,7 +106,7 @@ impl Arguments {
         let ago = |days: i64| today.saturating_sub(days.days());
         let (mut first, mut last) = (ago(self.days - 1), today.saturating_add(AHEAD_DAYS.days()));
         if let Some(given) = &self.tier {
-            match known_value("tier", "tier", given, &TIERS)? {
+            match known_value("tier", given, &TIERS)? {
                 "hot" => first = first.max(ago(HOT_DAYS - 1)),
                 "warm" => (first, last) = (first.max(ago(WARM_DAYS - 1)), ago(HOT_DAYS)),
                 _ => last = ago(WARM_DAYS),

@@ -40,8 +40,7 @@ impl WatchableFeed for Coverage {
         if entity.filter == Filter::default() {
             return Err(Problem::parameter("filter", "filter: names at least one of state, coverageLine, source, basis and trigger"));
         }
-        let in_filter = |problem: Problem| Problem { detail: format!("filter.{}", problem.detail), ..problem.about("filter") };
-        let filter = entity.filter.normalize().map_err(in_filter)?;
+        let filter = entity.filter.normalize().map_err(|problem| problem.within("filter"))?;
         Ok((WatchedEntity { filter: filter.clone() }, filter))
     }
 

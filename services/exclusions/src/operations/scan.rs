@@ -125,7 +125,7 @@ fn has_condition(matched_by: Option<&str>, rendition: u64) -> bool {
 impl Arguments {
     /// The page that the arguments ask for.
     async fn page(self, filter: Filter, limit: usize, reader: &mut Reader<Exclusions>) -> Result<Scan, Problem> {
-        let matched_by = self.matched_by.as_deref().map(|text| known_value("match", "match", text, &[BY_UEI, BY_CAGE])).transpose()?;
+        let matched_by = self.matched_by.as_deref().map(|text| known_value("match", text, &[BY_UEI, BY_CAGE])).transpose()?;
         let moment = Moment::of(reader).await?;
         let bound = format!("{}/{}", filter.agency.as_deref().unwrap_or_default(), matched_by.unwrap_or_default());
         // A walk can look at a hit twice.

@@ -66,7 +66,7 @@ impl WatchableFeed for Labs {
     const FEED: Feed = FEED;
 
     fn parse_entity(entity: WatchedEntity) -> Result<(WatchedEntity, Filter), Problem> {
-        let value = watched_name("entity", "entity.value", &entity.entity.value)?;
+        let value = watched_name("entity.value", &entity.entity.value)?;
         let (kind, filter) = entity_filter(&KINDS, &entity.entity.kind, &value)?;
         Ok((WatchedEntity { entity: Entity { kind: kind.to_owned(), value } }, filter))
     }

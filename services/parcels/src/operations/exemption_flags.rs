@@ -113,9 +113,9 @@ pub struct Flags {
 impl Arguments {
     /// The county and the rule.
     fn known(&self) -> Result<(&'static str, Option<&'static str>), Problem> {
-        let county = known_value("county", "county", &self.county, &COUNTIES)?;
+        let county = known_value("county", &self.county, &COUNTIES)?;
         let names = RULES.map(|(rule, _)| rule);
-        let rule = self.rule.as_deref().map(|rule| known_value("rule", "rule", rule, &names)).transpose()?;
+        let rule = self.rule.as_deref().map(|rule| known_value("rule", rule, &names)).transpose()?;
         Ok((county, rule))
     }
 }

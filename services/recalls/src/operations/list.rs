@@ -272,7 +272,7 @@ fn filter(arguments: &Arguments) -> Result<Filter, Problem> {
     {
         return Err(Problem::parameter("from", format!("{from} is after {to}, which is given as to")));
     }
-    let agency = arguments.agency.as_deref().map(|given| known_value("agency", "agency", given, &AGENCIES)).transpose()?;
+    let agency = arguments.agency.as_deref().map(|given| known_value("agency", given, &AGENCIES)).transpose()?;
     Ok(Filter { category: arguments.category.map(Category::as_str), agency, from, to })
 }
 

@@ -49,16 +49,15 @@ impl Entity {
     ///
     /// # Errors
     /// `parameter-invalid` for an unknown kind or topic.
-    pub(crate) fn filter(&self, path: &'static str) -> Result<(&'static str, Filter), Problem> {
-        let parameter = |field: &'static str| if path.is_empty() { field } else { path.trim_end_matches('.') };
-        let kind = known_value(parameter("type"), &format!("{path}type"), &self.kind, &KINDS)?;
+    pub(crate) fn filter(&self, path: &str) -> Result<(&'static str, Filter), Problem> {
+        let kind = known_value(&format!("{path}type"), &self.kind, &KINDS)?;
         let (value, none) = (Some(self.value.clone()), Filter::default());
         let filter = match kind {
             "institution" => Filter { institution: value, ..none },
             "sponsor" => Filter { sponsor: value, ..none },
             "pi" => Filter { pi: value, ..none },
             _ => {
-                let topic = known_value(parameter("value"), &format!("{path}value"), &self.value, &TOPICS)?;
+                let topic = known_value(&format!("{path}value"), &self.value, &TOPICS)?;
                 Filter { topic: Some(topic.to_owned()), ..none }
             }
         };
@@ -79,7 +78,7 @@ impl WatchableFeed for Research {
     }
 
     fn parse_entity(entity: WatchedEntity) -> Result<(WatchedEntity, Filter), Problem> {
-        let value = watched_name("entity", "entity.value", &entity.entity.value)?;
+        let value = watched_name("entity.value", &entity.entity.value)?;
         let entity = Entity { value, ..entity.entity };
         let (kind, filter) = entity.filter("entity.")?;
         Ok((WatchedEntity { entity: Entity { kind: kind.to_owned(), ..entity } }, filter))
@@ -129,13 +128,13 @@ mod tests {
         let topic = Filter { topic: Some("oncology".to_owned()), ..Filter::default() };
         assert_eq!(watch("Topic", "Oncology"), Ok(("topic".to_owned(), topic)));
         assert_eq!(watch("PI", "ada").map(|(kind, _)| kind), Ok("pi".to_owned()));
-        for (kind, value, hint) in [
-            ("topic", "oncolgy", "entity.value: \"oncolgy\" is not one of"),
-            ("topic", "oncolgy", "did you mean \"oncology\"?"),
-            ("institutoin", "rice", "did you mean \"institution\"?"),
+        for (kind, value, path, hint) in [
+            ("topic", "oncolgy", "entity.value", "entity.value: \"oncolgy\" is not one of"),
+            ("topic", "oncolgy", "entity.value", "did you mean \"oncology\"?"),
+            ("institutoin", "rice", "entity.type", "did you mean \"institution\"?"),
         ] {
             let problem = watch(kind, value).unwrap_err();
-            assert_eq!(problem.parameter, "entity");
+            assert_eq!(problem.parameter, path);
             assert!(problem.detail.contains(hint), "{}", problem.detail);
         }
     }
