@@ -20,6 +20,7 @@ use view_store::feed::{FeedReader, Page};
 
 use super::etag::{etag, matches_etag};
 use super::free::FreeWindow;
+use super::history::last_recorded;
 use super::notes::{page_notes, sample};
 use super::page::PageInfo;
 use super::page_request::PageRequest;
@@ -190,9 +191,10 @@ pub(crate) async fn answer((source, compared): (Source, &[&str]), call: Call, re
         if call.form == Form::Lines {
             Body::Lines { items: lines.into_iter().map(|(_, line)| line).collect(), older, note }
         } else {
+            let updated = last_recorded(&call, &source, &at, page.to).await?;
             let event = |(seq, data)| Event { id: cursor::encode(&ctx.secrets, source.service, seq, ""), data };
             let from = cursor::encode(&ctx.secrets, source.service, after, "");
-            Body::Events { from, older, items: lines.into_iter().map(event).collect(), note }
+            Body::Events { from, older, items: lines.into_iter().map(event).collect(), updated, note }
         }
     } else {
         metrics::count_published(source.service, shown.as_ref().map_or(page.shown, Vec::len));

@@ -8,8 +8,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use operation::context::Part;
-use operation::context::{Context, store_problem, stored};
+use operation::context::{Context, Part, store_problem, stored};
 use operation::metrics;
 use operation::problem::Problem;
 use operation::{Answer, Body, Call, Event, Form};
@@ -27,6 +26,7 @@ use view_store::{Range, View};
 
 use super::etag::{etag, matches_etag};
 use super::filter::{self, Criteria, Element, Filter};
+use super::history::last_recorded;
 use super::notes::{page_notes, sample};
 use super::page::PageInfo;
 use super::page_request::FilteredPageRequest;
@@ -417,7 +417,8 @@ impl Feed {
             };
             let items = page.items.into_iter().map(event).collect::<Result<_, Problem>>()?;
             let from = cursor::encode(&ctx.secrets, self.source.service, page.from.previous(), filter);
-            let body = Body::Events { from, older, items, note };
+            let updated = last_recorded(call, &self.source, at, page.to).await?;
+            let body = Body::Events { from, older, items, updated, note };
             return Ok(Answer { body, etag, next_cursor: cursor, has_more: page.has_more, status: 200 });
         }
         let items: Vec<T> = page.items.into_iter().map(show).collect();

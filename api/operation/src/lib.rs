@@ -169,7 +169,7 @@ impl Form {
             Self::Lines => "ndjson",
             Self::Events => "events",
             // Increase the number when the same changes make another document.
-            Self::Atom => "atom-2",
+            Self::Atom => "atom-3",
         }
     }
 
@@ -232,6 +232,9 @@ pub enum Body {
         older: Option<String>,
         /// The items, each with the cursor after it.
         items: Vec<Event>,
+        /// When the last change up to the end of the page was recorded, RFC 3339 in UTC: the time of an Atom document without items. `None` in other forms,
+        /// and before the first change.
+        updated: Option<String>,
         /// What to know about the answer; `None` if there is nothing.
         note: Option<String>,
     },

@@ -22,7 +22,7 @@ const NAMESPACE: &str = "http://www.w3.org/2005/Atom";
 const RECORD_PATH: &str = "/v1/records/{id}";
 /// The arguments that select a page of a feed. The others select the feed.
 const PAGE_ARGUMENTS: [&str; 6] = ["cursor", "start", "limit", "wait", "asOf", "rebase"];
-/// The time of a feed without entries, which must have one.
+/// The time of a document before the first change: every document must have one.
 const NEVER: &str = "1970-01-01T00:00:00Z";
 
 /// What a document needs to know of its feed and of the request.
@@ -36,14 +36,14 @@ pub(crate) struct Document<'a> {
 }
 
 impl Document<'_> {
-    /// Renders the items of a page. `older`: the cursor at which the page before it ends, if it has the last changes and there are some before them.
+    /// Renders the items of a page. `updated`: the time of the document if it has no items. `older`: the cursor at which the page before it ends, if it has the last changes and there are some before them.
     /// `next`: the cursor after it, if there are more changes.
-    pub(crate) fn render(&self, items: &[Event], older: Option<&str>, next: Option<&str>) -> Vec<u8> {
+    pub(crate) fn render(&self, items: &[Event], updated: Option<&str>, older: Option<&str>, next: Option<&str>) -> Vec<u8> {
         let mut out = Elements(Writer::new(Vec::new()));
         let changes: Vec<(Value, &[u8])> =
             items.iter().filter_map(|item| Some((serde_json::from_slice(&item.data).ok()?, item.data.as_ref()))).collect();
         let service = &self.mounted.service;
-        let updated = changes.last().map_or(NEVER, |(change, _)| text_of(change, "recordedAt").unwrap_or(NEVER));
+        let updated = changes.last().and_then(|(change, _)| text_of(change, "recordedAt")).or(updated).unwrap_or(NEVER);
         let title = match self.arguments.get("filter").and_then(Value::as_str) {
             Some(filter) => format!("{}: {filter}", service.title),
             None => service.title.to_owned(),

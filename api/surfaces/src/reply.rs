@@ -184,12 +184,12 @@ pub(crate) fn answer(answer: Answer, rendering: &Rendering<'_>) -> Response {
         Body::Effect(_) => empty(StatusCode::NO_CONTENT),
         Body::File(file) => files::response(file, &etag, &rendering.part).unwrap_or_else(|refusal| problem(rendering.base_url, &refusal)),
         Body::Stream(body) => files::streamed(&body, (rendering.part.key_end)()),
-        Body::Events { items, older, note: of_events, .. } => {
+        Body::Events { items, older, updated, note: of_events, .. } => {
             note = of_events;
             match &rendering.atom {
                 Some(document) => {
                     let next = has_more.then_some(next_cursor.as_str());
-                    with_content_type(full_body(document.render(&items, older.as_deref(), next).into()), ATOM)
+                    with_content_type(full_body(document.render(&items, updated.as_deref(), older.as_deref(), next).into()), ATOM)
                 }
                 None => with_content_type(full_body(super::events::text(&items)), super::events::EVENTS_UTF8),
             }

@@ -88,7 +88,7 @@ fn filtered() -> Operation {
     Operation::define::<PageRequest, FilteredPage, _, _>(definition, |call: Call, request: PageRequest| async move {
         let older = request.cursor.is_none().then(|| "o1".to_owned());
         if call.form == Form::Atom {
-            let body = Body::Events { from: "f1".to_owned(), older, items: Vec::new(), note: Some(NOTE.to_owned()) };
+            let body = Body::Events { from: "f1".to_owned(), older, items: Vec::new(), updated: None, note: Some(NOTE.to_owned()) };
             return Ok(Answer { body, etag: String::new(), next_cursor: "c2".to_owned(), has_more: false, status: 200 });
         }
         let page = FilteredPage { changes: vec![2], cursor: "c2".to_owned(), older, note: NOTE.to_owned() };
@@ -313,6 +313,22 @@ async fn as_the_feed() {
     assert_eq!((head.status.as_u16(), head.header("content-type")), (200, "application/atom+xml"));
     let post = feed.ask(ask().method("POST").path("/fake/v1/changes.atom")).await;
     assert_eq!((post.status.as_u16(), post.header("allow")), (405, "GET, HEAD, OPTIONS"));
+}
+
+/// Proves that a document without entries has the time of the last change up to its end, and only before the first change none of its own.
+#[tokio::test]
+async fn documents_without_entries() {
+    let feed = Feed::new(&recalls(3), SOURCE, START_MS + DAY_MS).await;
+    let older = schemas::clock::rfc3339(START_MS + HOUR_MS);
+    for (query, changed_at_ms) in
+        [("?start=latest".to_owned(), START_MS + 2 * HOUR_MS), (format!("?start=latest&asOf={older}"), START_MS + HOUR_MS)]
+    {
+        let read = feed.get(&format!("/fake/v1/changes.atom{query}")).await;
+        assert_eq!((read.status.as_u16(), texts(&read.body, "entry").len()), (200, 0), "{query}");
+        assert_eq!(texts(&read.body, "updated"), [schemas::clock::rfc3339(changed_at_ms)], "{query}");
+    }
+    let empty = Feed::new(&[], SOURCE, START_MS).await;
+    assert_eq!(texts(&empty.get("/fake/v1/changes.atom").await.body, "updated"), ["1970-01-01T00:00:00Z"]);
 }
 
 /// Proves that a document is revalidated by its ETag, which is not that of the JSON page, until another change is recorded.

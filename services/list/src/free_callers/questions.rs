@@ -108,9 +108,9 @@ pub(super) async fn answer(call: Call, operation: &Operation, arguments: &Value)
         Body::Lines { items, older, note } => {
             [items.join(&b'\n'), older.unwrap_or_default().into_bytes(), note.unwrap_or_default().into_bytes()].concat()
         }
-        Body::Events { from, older, items, note } => {
+        Body::Events { from, older, items, updated, note } => {
             let items = items.into_iter().map(|event| format!("\n{} {}", event.id, String::from_utf8_lossy(&event.data)));
-            std::iter::once(from).chain(older).chain(note).chain(items).collect::<String>().into_bytes()
+            std::iter::once(from).chain(older).chain(updated).chain(note).chain(items).collect::<String>().into_bytes()
         }
         other => format!("{other:?}").into_bytes(),
     };
