@@ -266,6 +266,7 @@ fn responses(operation: &Operation, types: &Map<String, Value>) -> Value {
     }
     let mut responses = json!({});
     if !operation.files.is_empty() && !operation.is_streamed {
+        good["headers"][ANSWER_NOTE] = header(ANSWER_NOTE);
         let mut part = good.clone();
         part["description"] = json!("The part of the file that `Range` asks for.");
         part["headers"]["Content-Range"] = header("Content-Range");
@@ -348,7 +349,7 @@ fn headers() -> Value {
         "Stream-Next-Offset": {"description": "The offset at which the next read continues.", "schema": {"type": "string"}},
         "Stream-Up-To-Date": {"description": "`true`: no more changes are recorded.", "schema": {"type": "string"}},
         "Stream-Cursor": {"description": "Of a live read: the `cursor` of the next one.", "schema": {"type": "string"}},
-        (ANSWER_NOTE): {"description": "What to know about an answer that has no field `note`: one as lines, as a table or of a stream, or one that states its own hash.", "schema": {"type": "string"}},
+        (ANSWER_NOTE): {"description": "What to know about an answer that has no field `note`: one as lines, as a table, as a file or of a stream, or one that states its own hash.", "schema": {"type": "string"}},
         "Next-Cursor": {"description": "The next cursor, with NDJSON and tables.", "schema": {"type": "string"}},
         "Older-Cursor": {"description": "The member `older`, with NDJSON and tables.", "schema": {"type": "string"}},
     })

@@ -157,7 +157,7 @@ impl Feed {
         }
         notes.extend(note);
         // A reader with a cursor got the note with the first page; each of its polls would search for the nearest values again.
-        if !call.form.has_events() && page_request.cursor.is_none() {
+        if page_request.cursor.is_none() {
             let recorded = Recorded { ctx, source: &self.source, tables: self.tables, at: &at };
             notes.extend(unknown_values(call, &recorded, &query.filter, page.items.is_empty()).await?);
         }

@@ -18,6 +18,8 @@ pub struct FileBody {
     pub name: String,
     /// The length in bytes.
     pub length: u64,
+    /// What to know about the file; `None` if there is nothing.
+    pub note: Option<String>,
     content: Content,
     /// What the file holds until it is sent.
     _held: Arc<dyn Any + Send + Sync>,
@@ -43,14 +45,14 @@ impl FileBody {
     /// When its length cannot be read.
     pub fn new(media_type: &'static str, name: String, file: Arc<File>, held: impl Any + Send + Sync) -> io::Result<Self> {
         let length = file.metadata()?.len();
-        Ok(Self { media_type, name, length, content: Content::Disk(file), _held: Arc::new(held) })
+        Ok(Self { media_type, name, length, note: None, content: Content::Disk(file), _held: Arc::new(held) })
     }
 
     /// A small file that is made for the answer.
     #[must_use]
     pub fn of_bytes(media_type: &'static str, name: String, bytes: impl Into<Bytes>) -> Self {
         let bytes = bytes.into();
-        Self { media_type, name, length: bytes.len() as u64, content: Content::Memory(bytes), _held: Arc::new(()) }
+        Self { media_type, name, length: bytes.len() as u64, note: None, content: Content::Memory(bytes), _held: Arc::new(()) }
     }
 
     /// Reads bytes from a position, at most `bytes_max`.

@@ -8,6 +8,7 @@ use std::io;
 use std::sync::Arc;
 
 use feed::etag::{etag, matches_etag};
+use feed::notes::notes;
 use feed::position::{Position, parse_date, position};
 use feed::{Feeds, Source};
 use jiff::civil::Date;
@@ -221,10 +222,13 @@ async fn answer(call: Call, arguments: Arguments, table: Arc<RecordTable>) -> Re
     let body = if matches_etag(call.if_none_match.as_deref(), &etag) {
         Body::NotModified
     } else {
+        let note = notes(&call, &source, &at).await?.note(false);
         let Position { view, seq, .. } = at;
         let rows = || table.rows(Feeds::of(ctx).reader(&source, view), seq, day);
         let wanted = Wanted { account: &call.caller.account, etag: &etag, name: format!("{}-{file}", source.service), format };
-        Body::File(files::file(ctx, wanted, table.columns(), rows).await?)
+        let mut file = files::file(ctx, wanted, table.columns(), rows).await?;
+        file.note = note;
+        Body::File(file)
     };
     Ok(Answer { body, etag, next_cursor: String::new(), has_more: false, status: 200 })
 }

@@ -95,7 +95,7 @@ impl StreamRead<'_> {
             set(&mut response, UP_TO_DATE, HeaderValue::from_static("true"));
         }
         if let Body::Events { note: Some(note), .. } = &body {
-            set_text(&mut response, HeaderName::from_static("answer-note"), &note::header_value(note));
+            note::set_header(&mut response, note);
         }
         if let Some(cursor) = cursor {
             set_text(&mut response, CURSOR, &cursor.0.to_string());
@@ -114,12 +114,16 @@ impl StreamRead<'_> {
         let continued = Incoming { is_continuation: true, ..incoming };
         let mut tail =
             Tail { context: Arc::clone(context), mounted: Arc::clone(mounted), index, arguments, incoming: continued, cursor, begun };
+        let note = if let Body::Events { note, .. } = &answer.body { note.clone() } else { None };
         let first = tail.piece(answer);
         let mut response =
             events::response(context, first, tail.incoming.clone(), tail, Bytes::from_static(b": the key ended\n\n"), &admitted);
         set(&mut response, CONTENT_TYPE, HeaderValue::from_static(EVENTS));
         set(&mut response, CACHE_CONTROL, HeaderValue::from_static(EVENTS_CACHING));
         set(&mut response, RESOURCE_POLICY, HeaderValue::from_static("cross-origin"));
+        if let Some(note) = note {
+            note::set_header(&mut response, &note);
+        }
         Ok(response)
     }
 }

@@ -3,7 +3,8 @@
 //!
 //! A stream begins with an event `position`, whose id is the cursor at which the stream starts, and sends it again with the current cursor when no change
 //! came for a while. A reader that is cut before its first change thus has an id to continue from. The event has data because not every client keeps the id
-//! of a block without data: browsers do, as the HTML standard says, but the parser of npm's `eventsource` drops it.
+//! of a block without data: browsers do, as the HTML standard says, but the parser of npm's `eventsource` drops it. The first one has the note of the first
+//! page, too, as the headers of the response have, which a browser does not show.
 //!
 //! A stream that the server ends says why: in an event `reset` with the problem and the cursor to continue from, or in an event `end` when nothing is
 //! wrong. A browser gives up on any status but 200, so a problem that a later attempt or another cursor overcomes is answered with 200 and `reset`, also
@@ -33,6 +34,7 @@ use warp::Reply;
 use warp::reply::Response;
 
 use crate::mounted_service::{Admitted, Incoming, Mounted};
+use crate::note;
 use crate::response::{full_body, set_text, with_content_type};
 
 /// The content type of events.
@@ -81,11 +83,11 @@ pub(crate) async fn begin(
         Err(problem) if is_overcome_later(&problem) => return Ok(refusal(&problem, &arguments, &mounted.settings.base_url)),
         Err(problem) => return Err(problem),
     };
-    let (from, items) = take_events(answer, &mut arguments);
+    let (from, items, note) = take_events(answer, &mut arguments);
     // Without items, everything up to the next cursor is known to hold none.
     let from = if items.is_empty() { cursor_of(&arguments) } else { from };
     let mut begin = BytesMut::from(format!("retry: {RETRY_MS}\n").as_bytes());
-    begin.extend_from_slice(&position(&from));
+    begin.extend_from_slice(&position(&from, note.as_deref()));
     begin.extend_from_slice(&text(&items));
     arguments.insert("wait".to_owned(), json!(WAIT_S));
     let following = Following {
@@ -99,7 +101,11 @@ pub(crate) async fn begin(
     };
     let key_ended = Problem::new(ErrorCode::KeyInvalid, "the API key was revoked or replaced while the stream was open");
     let key_ended = reset(&key_ended, &Map::new(), &mounted.settings.base_url);
-    Ok(response(context, begin.freeze(), following.incoming.clone(), following, key_ended, &admitted))
+    let mut response = response(context, begin.freeze(), following.incoming.clone(), following, key_ended, &admitted);
+    if let Some(note) = note {
+        note::set_header(&mut response, &note);
+    }
+    Ok(response)
 }
 
 /// The response to a call that was admitted: a stream of pages, which ends with `last` when the key of the call ends.
@@ -244,18 +250,18 @@ impl Following {
     /// Computes the next page. It counts as a call if it has items.
     async fn next_page(&mut self) -> Result<Bytes, Problem> {
         let answer = continued(&self.context, &self.mounted, self.index, &self.arguments, &self.incoming).await?;
-        let (_, items) = take_events(answer, &mut self.arguments);
-        Ok(if items.is_empty() { position(&cursor_of(&self.arguments)) } else { text(&items) })
+        let (_, items, _) = take_events(answer, &mut self.arguments);
+        Ok(if items.is_empty() { position(&cursor_of(&self.arguments), None) } else { text(&items) })
     }
 }
 
-/// The cursor before the events of an answer, and the events. Sets the cursor for the next call.
-fn take_events(answer: Answer, arguments: &mut Map<String, Value>) -> (String, Vec<Event>) {
+/// The cursor before the events of an answer, the events, and its note. Sets the cursor for the next call.
+fn take_events(answer: Answer, arguments: &mut Map<String, Value>) -> (String, Vec<Event>, Option<String>) {
     arguments.insert("cursor".to_owned(), json!(answer.next_cursor));
     arguments.remove("start");
     match answer.body {
-        Body::Events { from, items, .. } => (from, items),
-        _ => (answer.next_cursor, Vec::new()),
+        Body::Events { from, items, note, .. } => (from, items, note),
+        _ => (answer.next_cursor, Vec::new(), None),
     }
 }
 
@@ -264,9 +270,13 @@ fn cursor_of(arguments: &Map<String, Value>) -> String {
     arguments.get("cursor").and_then(Value::as_str).unwrap_or_default().to_owned()
 }
 
-/// The event that says where the stream is, with a comment for readers of the raw stream.
-fn position(cursor: &str) -> Bytes {
-    let event = block("position", cursor, &json!({ "cursor": cursor }), None);
+/// The event that says where the stream is, with a comment for readers of the raw stream. `note`: what to know about the stream.
+fn position(cursor: &str, note: Option<&str>) -> Bytes {
+    let mut data = json!({ "cursor": cursor });
+    if let Some(note) = note {
+        data["note"] = json!(note);
+    }
+    let event = block("position", cursor, &data, None);
     [b": keep-alive\n", event.as_ref()].concat().into()
 }
 

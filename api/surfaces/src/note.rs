@@ -1,11 +1,15 @@
 //! The note of an answer that has no field for it. Over REST it is a header of the response, and over MCP a further text of the result.
 //!
-//! An answer that states its own hash (`proofs::evidence`) hashes all other fields, so its note is not one of them. A list that is sent as lines, as a table
-//! or as an Atom document has the items alone.
+//! An answer that states its own hash (`proofs::evidence`) hashes all other fields, so its note is not one of them. A list that is sent as lines, as a table,
+//! as a file, as an Atom document or as events has the items alone.
 
+use http::HeaderName;
 use operation::Body;
 use proofs::evidence::ARTIFACT_HASH;
 use serde_json::Value;
+use warp::reply::Response;
+
+use crate::response::set_text;
 
 /// The field with the note in the answer of an operation.
 const NOTE: &str = "note";
@@ -28,8 +32,13 @@ pub(crate) fn of_list(answer: &Value) -> Option<String> {
 /// The most characters of a note in a header: proxies refuse answers whose headers have more than a few thousand bytes.
 const HEADER_CHARS_MAX: usize = 2_000;
 
+/// Adds the note of an answer to the headers of its response.
+pub(crate) fn set_header(response: &mut Response, note: &str) {
+    set_text(response, HeaderName::from_static("answer-note"), &header_value(note));
+}
+
 /// A note as the value of a header, which has printable ASCII only. A longer one is cut.
-pub(crate) fn header_value(note: &str) -> String {
+fn header_value(note: &str) -> String {
     let mut value = String::with_capacity(note.len().min(HEADER_CHARS_MAX));
     for letter in note.chars().take(HEADER_CHARS_MAX) {
         match letter {

@@ -182,7 +182,10 @@ pub(crate) fn answer(answer: Answer, rendering: &Rendering<'_>) -> Response {
             }
         }
         Body::Effect(_) => empty(StatusCode::NO_CONTENT),
-        Body::File(file) => files::response(file, &etag, &rendering.part).unwrap_or_else(|refusal| problem(rendering.base_url, &refusal)),
+        Body::File(mut file) => {
+            note = file.note.take();
+            files::response(file, &etag, &rendering.part).unwrap_or_else(|refusal| problem(rendering.base_url, &refusal))
+        }
         Body::Stream(body) => files::streamed(&body, (rendering.part.key_end)()),
         Body::Events { items, older, updated, note: of_events, .. } => {
             note = of_events;
@@ -208,7 +211,7 @@ pub(crate) fn answer(answer: Answer, rendering: &Rendering<'_>) -> Response {
         }
     }
     if let Some(note) = note {
-        set_text(&mut response, HeaderName::from_static("answer-note"), &note::header_value(&note));
+        note::set_header(&mut response, &note);
     }
     let caching = match (rendering.read, rendering.keyed) {
         _ if rendering.paid => "private, no-store",

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use feed::page_request::PageRequest;
 use feed::testing::{HOUR_MS, SOURCE, START_MS, World};
 use feed::{Source, changes, stream};
+use operation::FileBody;
 use operation::context::{Context, ServiceSettings, Settings};
 use quick_xml::Reader;
 use quick_xml::events::Event;
@@ -47,7 +48,7 @@ impl Feed {
         let record = Definition { surface: Surface::Route, ..words("record", Method::Get, "/v1/records/{id}") };
         let record = Operation::define::<ById, Anything, _, _>(record, |_: Call, by: ById| async move { value(json!({"id": by.id})) });
         let all = changes::operation::<Recall>(source, changes::example());
-        let operations = vec![all, stream::operation::<Recall>(source), record, filtered()];
+        let operations = vec![all, stream::operation::<Recall>(source), record, filtered(), file()];
         let service = Service {
             name: "fake",
             title: "Fakes & <more>",
@@ -87,13 +88,24 @@ fn filtered() -> Operation {
     let definition = Definition { list: "changes", ..words("filtered", Method::Get, "/v1/filtered") };
     Operation::define::<PageRequest, FilteredPage, _, _>(definition, |call: Call, request: PageRequest| async move {
         let older = request.cursor.is_none().then(|| "o1".to_owned());
-        if call.form == Form::Atom {
+        if call.form.has_events() {
             let body = Body::Events { from: "f1".to_owned(), older, items: Vec::new(), updated: None, note: Some(NOTE.to_owned()) };
             return Ok(Answer { body, etag: String::new(), next_cursor: "c2".to_owned(), has_more: false, status: 200 });
         }
         let page = FilteredPage { changes: vec![2], cursor: "c2".to_owned(), older, note: NOTE.to_owned() };
         Answer::json(&page)
     })
+}
+
+/// A file with a note.
+fn file() -> Operation {
+    let definition = Definition { surface: Surface::Route, ..words("file", Method::Get, "/v1/file.csv") };
+    let operation = Operation::define::<Nothing, (), _, _>(definition, |_: Call, _: Nothing| async move {
+        let mut file = FileBody::of_bytes("text/csv", "file.csv".to_owned(), "a\r\n");
+        file.note = Some(NOTE.to_owned());
+        Ok(Answer { body: Body::File(file), etag: String::new(), next_cursor: String::new(), has_more: false, status: 200 })
+    });
+    operation.with_files(&[("text/csv", true)])
 }
 
 fn recall(id: &str, title: &str) -> Recall {
@@ -237,8 +249,8 @@ async fn pages_before_the_newest() {
     assert_eq!([is_documented("/v1/filtered"), is_documented("/v1/changes"), is_documented("/v1/records/{id}")], [true, true, false]);
 }
 
-/// Proves that the note of a list is a header of its lines and tables and of an Atom document, which have no field for it, and that the JSON answer has it as
-/// a field alone; and that the OpenAPI document has the header.
+/// Proves that the note of a list is a header of its lines and tables, of an Atom document, of a stream of events and of a file, which have no field for it,
+/// and that the JSON answer has it as a field alone; that the first event of a stream has it; and that the OpenAPI document has the header.
 #[tokio::test]
 async fn notes_of_lists() {
     let feed = Feed::new(&[], SOURCE, START_MS).await;
@@ -248,11 +260,22 @@ async fn notes_of_lists() {
         assert!(!read.body.contains("hidden"), "{accept}: {}", read.body);
     }
     assert_eq!(feed.get("/fake/v1/filtered.atom").await.header("answer-note"), NOTE);
+    for range in ["lines=1", "bytes=0-0"] {
+        let read = feed.ask(ask().path("/fake/v1/file.csv").header("range", range)).await;
+        assert_eq!((read.header("answer-note"), read.header("content-type")), (NOTE, "text/csv"), "{range}");
+    }
     let read = feed.get("/fake/v1/filtered").await;
     assert_eq!((read.header("answer-note"), &read.json()["note"]), ("", &json!(NOTE)));
+    // A stream ends after its first page when the server stops.
+    feed.site.context().stopping.send_replace(true);
+    let read = feed.ask(ask().path("/fake/v1/filtered").header("accept", "text/event-stream")).await;
+    assert_eq!((read.header("answer-note"), read.header("content-type")), (NOTE, "text/event-stream; charset=utf-8"));
+    let position = json!({ "cursor": "c2", "note": NOTE });
+    assert!(read.body.starts_with(&format!("retry: 1000\n: keep-alive\nevent: position\nid: c2\ndata: {position}\n\n")), "{}", read.body);
     let document = feed.get("/fake/openapi.json").await.json();
     let is_documented = |path: &str| document["paths"][path]["get"]["responses"]["200"]["headers"]["Answer-Note"].is_object();
-    assert_eq!([is_documented("/v1/filtered"), is_documented("/v1/changes"), is_documented("/v1/records/{id}")], [true, true, false]);
+    let documented = ["/v1/filtered", "/v1/changes", "/v1/file.csv", "/v1/records/{id}"].map(is_documented);
+    assert_eq!(documented, [true, true, true, false]);
 }
 
 /// Proves that all changes are read backwards without a filter, too: by the links of Atom documents, each change once, and by the header of lines and tables.

@@ -59,8 +59,9 @@ pub fn operation() -> Operation {
 fn file(events: &Value, clock: Clock) -> Result<Answer, Problem> {
     let text = calendar(events, clock.today());
     let etag = format!("\"{}\"", Hash32::of(text.as_bytes()));
-    let body = Body::File(FileBody::of_bytes(CALENDAR, "catalysts.ics".to_owned(), text));
-    Ok(Answer { body, etag, next_cursor: String::new(), has_more: false, status: 200 })
+    let mut file = FileBody::of_bytes(CALENDAR, "catalysts.ics".to_owned(), text);
+    file.note = events["note"].as_str().map(str::to_owned);
+    Ok(Answer { body: Body::File(file), etag, next_cursor: String::new(), has_more: false, status: 200 })
 }
 
 /// The calendar of an answer of `upcoming`. `today` is the day of events in an answer that was never refreshed.
