@@ -26,7 +26,7 @@ use super::page::PageInfo;
 use super::page_request::PageRequest;
 use super::position::{self};
 use super::redaction::Redaction;
-use super::start::{catch_up, later, newest, start};
+use super::start::{catch_up, later, newest, newest_page, start};
 use super::unseen::without_unseen;
 use super::{Source, cursor};
 use crate::Feeds;
@@ -127,13 +127,18 @@ pub(crate) async fn answer((source, compared): (Source, &[&str]), call: Call, re
     let hidden_to = sample(&call, &source, &at, Seq(0), &mut notes).await?;
     let after = after.max(hidden_to);
     // A page with the last changes leads to those before it that the caller may see. No read tells whether any of them is shown.
-    let has_older = (end.is_some() || (request.cursor.is_none() && request.is_newest(&call))) && after > hidden_to;
-    let older = has_older.then(|| cursor::encode(&ctx.secrets, source.service, after, ""));
+    let is_newest = end.is_some() || (request.cursor.is_none() && request.is_newest(&call));
+    let older = (is_newest && after > hidden_to).then(|| cursor::encode(&ctx.secrets, source.service, after, ""));
     let deadline = request.deadline();
     let redaction = source.redaction_for(&call);
     let (reader, page, redacted) = loop {
         let reader = Feeds::of(ctx).reader(&source, Arc::clone(&at.view));
-        let page = reader.page(after, end.unwrap_or(at.seq), limit).await.map_err(store_problem)?;
+        let end = end.unwrap_or(at.seq);
+        let page = if is_newest {
+            newest_page(&reader, after, end, limit).await?
+        } else {
+            reader.page(after, end, limit).await.map_err(store_problem)?
+        };
         let redacted = match redaction {
             Some(redaction) => Some(redacted_lines(redaction, &reader, &page, at.free_window()).await?),
             None => None,

@@ -9,7 +9,7 @@ use operation::problem::Problem;
 use schemas::clock::DAY_MS;
 use schemas::position::Seq;
 use tokio::time::Instant;
-use view_store::feed::{EMPTY_BLOCKS_MAX, FEED_BLOCK_LEN, FeedReader};
+use view_store::feed::{EMPTY_BLOCKS_MAX, FEED_BLOCK_LEN, FeedReader, Page};
 
 use crate::position::{LAG_WAIT_MAX, Position, lagging, log_end, parse_date, start_ms};
 use crate::{Feeds, Source, cursor};
@@ -73,6 +73,19 @@ pub(crate) async fn newest(reader: &FeedReader, upto: Seq, limit: usize) -> Resu
         }
     }
     Ok(first.previous())
+}
+
+/// A page that begins where [`newest`] says. It also covers the changes up to `end` that no reader sees, so that it joins the page after it.
+pub(crate) async fn newest_page(reader: &FeedReader, after: Seq, end: Seq, limit: usize) -> Result<Page, Problem> {
+    let mut page = reader.page(after, end, limit).await.map_err(store_problem)?;
+    while page.to < end {
+        let rest = reader.page(page.to, end, 1).await.map_err(store_problem)?;
+        if rest.shown > 0 {
+            break;
+        }
+        page.to = rest.to;
+    }
+    Ok(page)
 }
 
 /// Waits for a later position; `None` if there is none before the deadline, or if the server stops.

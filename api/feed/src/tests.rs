@@ -289,6 +289,36 @@ async fn unchanged_pages() {
     assert!(matches!(answer.body, Body::Parts(_)));
 }
 
+/// Proves that pages with the newest changes reach the end, and join the pages before them to the first change, also where more changes that no reader sees
+/// come in a row than a block has.
+#[tokio::test]
+async fn pages_join_backwards() {
+    let mut world = World::new().await;
+    for (part, hidden) in [60, 1, 130, 49].into_iter().enumerate() {
+        fill(&mut world, &mut Chance(10 + part as u64), 35, 20).await;
+        for _ in 0..hidden {
+            world.through(START_MS + world.checkpoint.seq.stored() * 600_000, "cpsc", "2026-11-02");
+        }
+        world.commit().await;
+    }
+    let (ctx, operation) = (world.context(START_MS + 30 * DAY_MS), operation());
+    for limit in [1, 2, 49, 50, 120] {
+        let (mut seqs, mut end) = (Vec::new(), world.checkpoint.seq.0);
+        let mut arguments = json!({ "start": "newest", "limit": limit });
+        loop {
+            let page = value(&ctx, &operation, arguments).await;
+            assert_eq!((&page["to"], &page["hasMore"]), (&json!(end), &json!(end < world.checkpoint.seq.0)), "{limit}: {page}");
+            let shown = page["changes"].as_array().unwrap().iter().rev().map(|change| change["seq"].as_u64().unwrap());
+            seqs.extend(shown);
+            end = page["from"].as_u64().unwrap() - 1;
+            let Some(older) = page.get("older") else { break };
+            arguments = json!({ "start": "newest", "limit": limit, "cursor": older });
+        }
+        assert_eq!(end, 0, "{limit}");
+        assert_eq!(seqs, world.elements.iter().rev().map(|(seq, _)| seq.0).collect::<Vec<u64>>(), "{limit}");
+    }
+}
+
 /// Proves that a caller without a paid key gets shorter pages, with a note where more follows, and misses nothing.
 #[tokio::test]
 async fn free_pages_are_shorter() {
