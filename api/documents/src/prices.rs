@@ -41,6 +41,8 @@ pub(crate) fn dollars(micros: u64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::{BTreeMap, BTreeSet};
+
     use super::*;
 
     /// Proves that an operation that sells several things says its least and its highest price, also with those of the settings.
@@ -55,6 +57,32 @@ mod tests {
         assert_eq!(shown("lien_bundle_report", &settings), "0.50 USD per call by x402, or tier pro or above");
         settings.prices.insert("stalled_surety".to_owned(), 10_000);
         assert!(shown("x402_pay", &settings).starts_with("0.01 to 0.50 USD"));
+    }
+
+    /// Proves that the guide to payments lists each operation that is sold, with the prices that it has without settings, and no other one.
+    #[test]
+    fn prices_of_the_guide() {
+        let guide = include_str!("../../../ops/docs/guides/payments.md");
+        let mut listed: BTreeMap<(&str, &str), BTreeSet<String>> = BTreeMap::new();
+        for row in guide.lines().skip_while(|line| !line.starts_with("|---")).skip(1).take_while(|line| line.starts_with('|')) {
+            let cells: Vec<&str> = row.trim_matches('|').split(" | ").map(str::trim).collect();
+            let [service, operations, price] = cells.as_slice() else { panic!("{row}") };
+            // Texts in backticks with a sign are arguments.
+            for name in operations.split('`').skip(1).step_by(2).filter(|name| !name.contains('=')) {
+                listed.entry((*service, name)).or_default().insert((*price).to_owned());
+            }
+        }
+        let (settings, services) = (ServiceSettings::new(String::new(), String::new()), services::all());
+        let mut sold: BTreeMap<(&str, &str), BTreeSet<String>> = BTreeMap::new();
+        for service in &services {
+            for operation in &service.operations {
+                let Some(micros) = operation.price_micros(&settings) else { continue };
+                let several: BTreeSet<String> = operation.prices_of_sold(&settings).map(|(_, micros)| dollars(micros)).collect();
+                let prices = if several.is_empty() { BTreeSet::from([dollars(micros)]) } else { several };
+                sold.entry((service.name, operation.name)).or_default().extend(prices);
+            }
+        }
+        assert_eq!(listed, sold);
     }
 
     /// Proves that prices have two decimals, and more only where needed.

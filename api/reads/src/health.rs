@@ -68,7 +68,7 @@ pub struct Health<F> {
     /// The last day for which every upstream has been read completely; empty before the first complete sync run.
     #[schemars(with = "proofs::json_type::DayOrEmpty")]
     pub through_date: String,
-    /// The number of recorded changes, which is the `seq` of the last one.
+    /// The number of recorded changes, which is the `seq` of the last one. Internal changes, which no feed shows, have a `seq`, too.
     pub changes: Seq,
     /// The number of current records. Withdrawn records and records that were merged into another one do not count; records with suppressed fields do,
     /// and so do those that callers without a key are not shown. Absent with `asOf`, because the records are counted for the latest change only, and absent

@@ -76,7 +76,7 @@ async fn refusals_of_operations_that_a_browser_opens() {
     assert_eq!(opened.body, program.body);
 }
 
-/// Proves that a wrong path is answered with the nearest existing one, and a wrong method with the supported ones.
+/// Proves that a wrong path is answered with the nearest existing one, one with an id that has slashes with the same path with these escaped, and a wrong method with the supported ones.
 #[tokio::test]
 async fn wrong_addresses() {
     let fixture = Fixture::new(|_| {});
@@ -84,6 +84,7 @@ async fn wrong_addresses() {
         ("/fake/api/itms", "there is nothing at \"/fake/api/itms\", did you mean \"/fake/api/items\"?"),
         ("/fake/api/itms/", "did you mean \"/fake/api/items\"?"),
         ("/fake/openapi.jsn", "\"/fake/openapi.json\""),
+        ("/fake/api/items/a/b", "did you mean \"/fake/api/items/a%2Fb\"? A slash within an id is written %2F"),
         ("/fakes", "did you mean \"/fake\"?"),
         ("/healtz", "did you mean \"/healthz\"?"),
     ] {
