@@ -5,9 +5,10 @@
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::net::{SocketAddr, TcpListener};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use operation::secrets::Secrets;
@@ -58,6 +59,9 @@ const REQUESTS: usize = 300;
 const RECORDS_OF_SERVICE: usize = 10;
 /// How many facts are appended at once.
 const APPEND_RECORDS: usize = 2_000;
+/// The address of the first visitor, and how many pages one asks for.
+const FIRST_VISITOR: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
+const PAGES_OF_VISITOR: u32 = 200;
 /// Where the explorer of each service begins.
 const EXPLORE: &str = "/explore/";
 /// Searches over all services: for words of many records, of some, and of none, for which everything without an index is searched as well.
@@ -183,6 +187,8 @@ struct Served {
     client: reqwest::Client,
     /// The seconds until it was ready.
     ready_s: f64,
+    /// The number of pages that were asked for.
+    pages: AtomicU32,
 }
 
 impl Served {
@@ -190,7 +196,7 @@ impl Served {
     async fn start(settings: &Settings) -> Result<Self, Failure> {
         let (address, started) = (free_address()?, Instant::now());
         let child = command(settings, address)?.spawn()?;
-        let mut server = Self { child, address, client: webhooks::client()?, ready_s: 0.0 };
+        let mut server = Self { child, address, client: webhooks::client()?, ready_s: 0.0, pages: AtomicU32::new(0) };
         loop {
             let answer = server.client.get(format!("http://{address}/readyz")).send().await;
             if answer.is_ok_and(|answer| answer.status().is_success()) {
@@ -223,7 +229,10 @@ impl Served {
     /// Gets a page as a browser does.
     async fn page(&self, path: &str) -> Result<Page, Failure> {
         let started = Instant::now();
+        // One address gets 300 pages in a minute, so each of these visitors asks for fewer.
+        let visitor = Ipv4Addr::from_bits(FIRST_VISITOR.to_bits() + self.pages.fetch_add(1, Ordering::Relaxed) / PAGES_OF_VISITOR);
         let request = self.client.get(format!("http://{}{path}", self.address)).header("accept", "text/html");
+        let request = request.header("x-forwarded-for", visitor.to_string());
         let mut answer = request.send().await?;
         let (status, mut first_s, mut body) = (answer.status(), 0.0, Vec::new());
         while let Some(part) = answer.chunk().await? {
@@ -289,6 +298,8 @@ fn command(settings: &Settings, address: SocketAddr) -> Result<Command, Failure>
     command.current_dir(&settings.dir);
     command.env("HIGHWATER_DATA_DIR", std::path::absolute(data_dir(settings))?).env("HIGHWATER_LISTEN", address.to_string());
     command.env("HIGHWATER_CHECKPOINTS__MEMORY", std::path::absolute(data_dir(settings).with_extension("signer"))?);
+    // Visitors are told apart by the header of a proxy.
+    command.env("HIGHWATER_API__TRUSTED_PROXIES", "[\"127.0.0.1/32\"]");
     command.env("HIGHWATER_UPSTREAMS_BASE_URL", NOWHERE).env("HIGHWATER_TIERS__FREE__CALLS_PER_DAY", "1000000000");
     for upstream in upstreams::ALL {
         let name = upstream.manifest().name.to_uppercase();
