@@ -127,6 +127,12 @@ impl Exclusion {
         if self.active_date.is_empty() { &self.creation_date } else { &self.active_date }
     }
 
+    /// Whether whom it is about is hidden on request. A record that lacks other names only, since they are those of a hidden party, is not.
+    #[must_use]
+    pub fn is_hidden(&self) -> bool {
+        self.suppressed && self.name.is_empty()
+    }
+
     /// Whether the exclusion is active on a day. One without any day is.
     #[must_use]
     pub fn is_active_on(&self, day: Date) -> bool {
@@ -281,7 +287,7 @@ const OF_HIT: &[&str] = &["name", "nameKeys", "otherNames", "uei", "cage", "comm
 const HIDES: &[Hides] = &[
     Hides { kind: &COMPANY, field: "name", hidden: NAMES },
     Hides { kind: &PERSON, field: "name", hidden: NAMES },
-    // The record of another party can name it, too.
+    // The record of another party can name it, too, and is not hidden itself.
     Hides { kind: &COMPANY, field: "otherNames", hidden: &["otherNames"] },
     Hides { kind: &PERSON, field: "otherNames", hidden: &["otherNames"] },
     Hides { kind: &RECORD, field: "id", hidden: OF_RECORD },
@@ -313,7 +319,7 @@ mod tests {
             Some(serde_json::from_value::<Exclusion>(row["record"].take()).unwrap())
         };
         let hidden = hide(&["sam:2", "sam:1"]).unwrap();
-        assert_eq!((hidden.name.as_str(), hidden.uei.as_str(), hidden.suppressed), ("", "", true));
+        assert_eq!((hidden.name.as_str(), hidden.uei.as_str(), hidden.suppressed, hidden.is_hidden()), ("", "", true, true));
         assert_eq!(hidden.exclusions, ["sam:2"]);
         assert_eq!(hide(&["sam:2"]), None);
     }
@@ -331,7 +337,8 @@ mod tests {
         let hidden = keys.hide(TABLES.view, row.as_bytes()).unwrap().unwrap();
         let mut row: serde_json::Value = serde_json::from_slice(&hidden).unwrap();
         let shown: Exclusion = serde_json::from_value(row["record"].take()).unwrap();
-        assert_eq!((shown.name.as_str(), shown.other_names, shown.suppressed), ("ACME", vec!["ACME THREE".to_owned()], true));
+        assert!(shown.suppressed && !shown.is_hidden(), "its own exclusion still counts");
+        assert_eq!((shown.name.as_str(), shown.other_names), ("ACME", vec!["ACME THREE".to_owned()]));
     }
 
     fn contract() -> Contract {

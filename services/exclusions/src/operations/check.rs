@@ -232,7 +232,7 @@ fn strong_matches<'a>(company: &CompanyName, records: impl Iterator<Item = &'a N
     let strong = |named: &'a Named| {
         let found = compare(company, named.company.as_ref()?).filter(|found| found.grade == Grade::Strong)?;
         let record = &named.record;
-        (record.is_active_on(day) && !record.suppressed && !record.is_person()).then_some((record, found))
+        (record.is_active_on(day) && !record.is_person()).then_some((record, found))
     };
     let mut found: Vec<(&Exclusion, NameMatch)> = records.filter_map(strong).collect();
     found.sort_by_key(|(record, _)| earliest(record));
@@ -291,7 +291,7 @@ mod tests {
         assert_eq!(found, expected);
         for other in [
             Exclusion { classification: INDIVIDUAL.into(), ..name.clone() },
-            Exclusion { suppressed: true, ..name.clone() },
+            Exclusion { suppressed: true, name: String::new(), ..name.clone() },
             Exclusion { withdrawn: true, ..name.clone() },
             Exclusion { termination_date: "2026-11-19".into(), ..name },
             record("CRISTALORD SHIPPING LTD", "2026-02-01"),

@@ -41,7 +41,7 @@ const WITHOUT_PERSONS: &str = "natural persons are not looked up here; `exclusio
 
 /// Why some exclusions give their party no signal, one reason for each that gives none and is shown.
 fn reasons_without_signal(exclusions: &[Exclusion]) -> Vec<&'static str> {
-    exclusions.iter().filter(|one| !one.suppressed).filter_map(Exclusion::reason_without_signal).collect()
+    exclusions.iter().filter(|one| !one.is_hidden()).filter_map(Exclusion::reason_without_signal).collect()
 }
 
 /// Who is asked about.
@@ -77,7 +77,7 @@ pub(crate) struct Counted {
 impl Counted {
     /// Separates the hidden records from the others, whose order stays.
     pub(crate) fn of(records: impl IntoIterator<Item = Exclusion>) -> Self {
-        let (hidden, shown): (Vec<Exclusion>, Vec<Exclusion>) = records.into_iter().partition(|record| record.suppressed);
+        let (hidden, shown): (Vec<Exclusion>, Vec<Exclusion>) = records.into_iter().partition(Exclusion::is_hidden);
         Self { shown, hidden: hidden.len() }
     }
 }

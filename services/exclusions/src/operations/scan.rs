@@ -132,10 +132,10 @@ impl Arguments {
         let hidden = Mutex::new(BTreeSet::new());
         let is_selected = |hit: &Exclusion| {
             let is_wanted = matched_by.is_none_or(|by| can_match(hit, by));
-            if is_wanted && hit.suppressed {
+            if is_wanted && hit.is_hidden() {
                 hidden.lock().unwrap_or_else(PoisonError::into_inner).insert(hit.id.clone());
             }
-            is_wanted && !hit.suppressed
+            is_wanted && !hit.is_hidden()
         };
         let list = hits_list(filter.agency.as_deref());
         let walk = Walk { list: &list, part: hits_of_all_days(), filter: &bound, limit, after: self.after.as_deref() };
