@@ -34,6 +34,7 @@ const TIME_COLUMN: &str = "recordedAt";
 const CONTINUED: [&str; 3] = ["after", "cursor", "until"];
 /// The most values that a breakdown shows.
 const SHARES_MAX: usize = 8;
+
 /// The rows of a page, and how to get on.
 #[derive(Default)]
 struct Listing {
