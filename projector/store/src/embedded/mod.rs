@@ -258,11 +258,11 @@ impl Shared {
     }
 
     /// Drops a generation that is rebuilt. Its tables are deleted now, or with the last call that reads them.
-    fn discard(&self, def: &'static ViewDef, generation: u64) {
+    fn discard(&self, def: &'static ViewDef, is_it: impl Fn(&Arc<EmbeddedView>) -> bool) {
         let _changing = unpoisoned(self.changing.lock());
         let discarded = {
             let mut slots = unpoisoned(self.slots.write());
-            slots.get_mut(def.name).and_then(|slot| slot.rebuilt.take_if(|rebuilt| rebuilt.generation() == generation))
+            slots.get_mut(def.name).and_then(|slot| slot.rebuilt.take_if(|rebuilt| is_it(rebuilt)))
         };
         if let Some(discarded) = discarded {
             discarded.drop_rows();
@@ -288,6 +288,11 @@ impl Shared {
         }
         flushed
     }
+}
+
+/// Whether a generation of the store is the one that a caller holds. Its number does not tell: a store that was opened again assigns numbers of rebuilds again.
+fn is_same(held: &Arc<dyn View>) -> impl Fn(&Arc<EmbeddedView>) -> bool {
+    move |own| std::ptr::addr_eq(Arc::as_ptr(own), Arc::as_ptr(held))
 }
 
 impl Holder for Shared {
@@ -371,17 +376,13 @@ impl ViewStore for EmbeddedStore {
 
     async fn swap(&self, rebuilt: &Arc<dyn View>) -> Result<(), Error> {
         let rebuilt = Arc::clone(rebuilt);
-        self.run(move |shared| {
-            let is_it = |own: &Arc<EmbeddedView>| std::ptr::addr_eq(Arc::as_ptr(own), Arc::as_ptr(&rebuilt));
-            shared.swap(rebuilt.def(), rebuilt.generation(), is_it)
-        })
-        .await
+        self.run(move |shared| shared.swap(rebuilt.def(), rebuilt.generation(), is_same(&rebuilt))).await
     }
 
     async fn discard(&self, rebuilt: &Arc<dyn View>) -> Result<(), Error> {
-        let (def, generation) = (rebuilt.def(), rebuilt.generation());
+        let rebuilt = Arc::clone(rebuilt);
         self.run(move |shared| {
-            shared.discard(def, generation);
+            shared.discard(rebuilt.def(), is_same(&rebuilt));
             Ok(())
         })
         .await

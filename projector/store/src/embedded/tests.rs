@@ -256,6 +256,23 @@ async fn discarded_generations_are_deleted() {
     assert!(store.begin_rebuild(&DEF).await.unwrap().generation() > compared.generation());
 }
 
+/// Proves that a generation that the store forgot, because it was opened again, is not taken for the later one that has its number.
+#[tokio::test]
+async fn forgotten_generations_discard_no_later_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path());
+    store.live(&DEF).await.unwrap().commit(vec![row(1)], &at_seq(1)).await.unwrap();
+    let forgotten = store.begin_rebuild(&DEF).await.unwrap();
+    store.run(|shared| shared.close_and_open()).await.unwrap();
+    let later = store.begin_rebuild(&DEF).await.unwrap();
+    later.commit(vec![row(1)], &at_seq(1)).await.unwrap();
+    assert_eq!(later.generation(), forgotten.generation());
+    store.discard(&forgotten).await.unwrap();
+    assert!(later.get(&ROWS, &key!["p", 1]).await.unwrap().is_some());
+    store.discard(&later).await.unwrap();
+    assert_eq!(generations(&store), ["tested.g1.rows"]);
+}
+
 /// Proves that opening deletes an unfinished rebuild and not the live generation, and that a swap survives a kill.
 #[tokio::test]
 async fn opening_deletes_leftovers() {
