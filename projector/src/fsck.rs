@@ -288,6 +288,7 @@ pub async fn check_heads(parts: &Parts, repair: bool) -> Result<CheckedView, Err
         }
         return Ok(CheckedView { changes, difference, is_repaired });
     }
+    parts.store.discard(&rebuilt).await?;
     Err(Error::Refused("the latest-version index changes all the time; check again while no upstream is synced".to_owned()))
 }
 
