@@ -330,7 +330,7 @@ async fn after_belongs_to_its_query() {
     let (ctx, feed) = (things.context(), things.feed(None));
     let at = position_at(&ctx, &feed, things.checkpoint.seq).await;
     let ask = async |list: &str, filter: &str, after: Option<&str>| {
-        feed.ranked::<Thing>(&ctx, &at, Walk { list, part: whole(), filter, limit: 2, after }, None).await
+        feed.ranked::<Thing>(&ctx, &at, Walk { list, part: whole(), filter, limit: 2, after }, None, Total::Counted).await
     };
     let next = ask("all", "", None).await.unwrap().next.unwrap();
     assert_eq!(ask("all", "", Some(&next)).await.unwrap().items.len(), 2);

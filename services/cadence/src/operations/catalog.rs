@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crate::record::{DAY_MS, Item, NicheStats, Restock, StoreState, TABLES, VariantRestock, board, gaps, millis, niche_key, store_key};
 use feed::filter::Criteria;
-use feed::places::{Segment, Walk};
+use feed::places::{Segment, Total, Walk};
 use feed::position::Position;
 use feed::query::{DIGEST_MAX, newest};
 use operation::context::{Context, Part, store_problem, stored};
@@ -175,7 +175,7 @@ impl Catalog {
         loop {
             let part = Segment { buckets: 0..=0, ranks: 0..=0 };
             let walk = Walk { list: &list, part, filter: "", limit: 1_000, after: after.as_deref() };
-            let page = FEED.ranked::<Item>(ctx, at, walk, None).await?;
+            let page = FEED.ranked::<Item>(ctx, at, walk, None, Total::Counted).await?;
             for item in page.items {
                 if item.suppressed {
                     hidden.insert(item.id);
