@@ -36,8 +36,8 @@ pub(crate) struct Document<'a> {
 }
 
 impl Document<'_> {
-    /// Renders the items of a page. `updated`: the time of the document if it has no items. `older`: the cursor at which the page before it ends, if it has the last changes and there are some before them.
-    /// `next`: the cursor after it, if there are more changes.
+    /// Renders the items of a page. `updated`: the time of the document if it has no items. `older`: the cursor at which the page before it ends, if it has the
+    /// last changes and there are some before them. `next`: the cursor after it, if there are more changes.
     pub(crate) fn render(&self, items: &[Event], updated: Option<&str>, older: Option<&str>, next: Option<&str>) -> Vec<u8> {
         let mut out = Elements(Writer::new(Vec::new()));
         let changes: Vec<(Value, &[u8])> =

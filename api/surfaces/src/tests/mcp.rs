@@ -177,7 +177,7 @@ async fn arguments_are_i_json() {
     };
     for (arguments, parameter, detail) in [
         ("{\"q\": \"a\", \"q\": \"b\"}", "q", "q: the field is given twice"),
-        ("{\"q\": {\"a\": [{\"b\": 1, \"\\u0062\": 2}]}}", "q", "q.a.0.b: the field is given twice"),
+        ("{\"q\": {\"a\": [{\"b\": 1, \"\\u0062\": 2}]}}", "q.a.0.b", "q.a.0.b: the field is given twice"),
         ("{\"limit\": 9007199254740992}", "limit", "limit: the number is beyond"),
     ] {
         let called = result(&fixture, message("1", arguments, "")).await;

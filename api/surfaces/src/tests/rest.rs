@@ -76,7 +76,8 @@ async fn refusals_of_operations_that_a_browser_opens() {
     assert_eq!(opened.body, program.body);
 }
 
-/// Proves that a wrong path is answered with the nearest existing one, one with an id that has slashes with the same path with these escaped, and a wrong method with the supported ones.
+/// Proves that a wrong path is answered with the nearest existing one, one with an id that has slashes with the same path with these escaped, and a wrong
+/// method with the supported ones.
 #[tokio::test]
 async fn wrong_addresses() {
     let fixture = Fixture::new(|_| {});
