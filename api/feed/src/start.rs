@@ -83,7 +83,7 @@ pub(crate) async fn newest_page(reader: &FeedReader, after: Seq, end: Seq, limit
         if rest.shown > 0 {
             break;
         }
-        page.to = rest.to;
+        (page.to, page.last_recorded_at_ms) = (rest.to, rest.last_recorded_at_ms);
     }
     Ok(page)
 }
