@@ -33,7 +33,7 @@ use view_store::feed::{FEED_BLOCK_LEN, FeedCache, FeedReader};
 use super::files::{self, FileRows, Wanted};
 
 /// The version of the form of the files, part of the ETag. Increase it when the same position is written with other bytes.
-const RENDERING: &str = "3";
+const RENDERING: &str = "4";
 
 /// The columns that every table begins with. The fields of the record follow.
 const FIRST: [(&str, Kind); 3] = [("id", Kind::Text), ("seq", Kind::Int), ("recordedAt", Kind::Time)];
