@@ -2,11 +2,14 @@
 
 use feed::Source;
 use feed::query::Feed;
-use schemas::topics::{CHANGES_AVIATION, DIRECTIVES};
+use fold::records::Rules;
 use schemas::views::aviation::{AirworthinessDirective, TABLES};
 
+use crate::rules::AviationRules;
+
 /// The source of the service's changes. The match is free, so everybody sees all changes.
-pub const SOURCE: Source = Source { sample_days: None, ..Source::of_records(&TABLES, &CHANGES_AVIATION, &[DIRECTIVES]) };
+pub const SOURCE: Source =
+    Source { sample_days: None, ..Source::of_records(AviationRules::TABLES, AviationRules::CHANGES, AviationRules::INPUTS) };
 
 /// The feed of its changes under a filter.
 pub const FEED: Feed = Feed { source: SOURCE, tables: &TABLES, list: "changes" };

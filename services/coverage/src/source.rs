@@ -1,13 +1,14 @@
 //! The source of the service's changes, their feed and its price, and what all operations say.
 
 use crate::record::{Lead, TABLES};
+use crate::rules::CoverageRules;
 
 use feed::Source;
 use feed::query::Feed;
-use schemas::topics::{BUSINESSES, CARRIERS, CHANGES_COVERAGE};
+use fold::records::Rules;
 
 /// The source of the service's changes. Below tier pro, leads are shown in their redacted form.
-pub const SOURCE: Source = Source::of_records(&TABLES, &CHANGES_COVERAGE, &[BUSINESSES, CARRIERS]).redacted::<Lead>();
+pub const SOURCE: Source = Source::of_records(CoverageRules::TABLES, CoverageRules::CHANGES, CoverageRules::INPUTS).redacted::<Lead>();
 
 /// The feed of its changes under a filter.
 pub const FEED: Feed = Feed { source: SOURCE, tables: &TABLES, list: "changes" };

@@ -2,13 +2,19 @@
 
 use feed::Source;
 use feed::query::Feed;
-use schemas::topics::{CHANGES_AWARDS, CHANGES_EXCLUSIONS, EXCLUSIONS};
+use fold::records::Rules;
+use schemas::topics::{CHANGES_AWARDS, EXCLUSIONS};
 
 use crate::record::TABLES;
+use crate::rules::ExclusionsRules;
 
 /// The source of the service's changes. Its completeness is that of the list of exclusions and of the awards; obligations by fiscal year are read monthly,
 /// and would make everything else look as old.
-pub const SOURCE: Source = Source { sample_days: None, ..Source::of_records(&TABLES, &CHANGES_EXCLUSIONS, &[EXCLUSIONS, CHANGES_AWARDS]) };
+pub const SOURCE: Source = Source {
+    facts: &[EXCLUSIONS, CHANGES_AWARDS],
+    sample_days: None,
+    ..Source::of_records(ExclusionsRules::TABLES, ExclusionsRules::CHANGES, ExclusionsRules::INPUTS)
+};
 
 /// The feed of its changes under a filter.
 pub const FEED: Feed = Feed { source: SOURCE, tables: &TABLES, list: "changes" };

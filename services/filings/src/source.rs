@@ -1,13 +1,14 @@
 //! The source of the service's changes, and their feed.
 
 use crate::record::{Filing, TABLES};
+use crate::rules::FilingsRules;
 
 use feed::Source;
 use feed::query::Feed;
-use schemas::topics::{CHANGES_FILINGS, FILINGS, INSIDER_TRADES};
+use fold::records::Rules;
 
 /// The source of the service's changes.
-pub const SOURCE: Source = Source::of_records(&TABLES, &CHANGES_FILINGS, &[FILINGS, INSIDER_TRADES]);
+pub const SOURCE: Source = Source::of_records(FilingsRules::TABLES, FilingsRules::CHANGES, FilingsRules::INPUTS);
 
 /// The feed of its changes under a filter.
 pub const FEED: Feed = Feed { source: SOURCE, tables: &TABLES, list: "filings" };

@@ -189,6 +189,17 @@ mod tests {
         assert_eq!(projector::service_def::circle(defs()), None);
     }
 
+    /// Proves that the source of a service's changes has the view and the change topic of the service, and that the topics which say how complete the service
+    /// is are inputs of it.
+    #[test]
+    fn sources_are_of_their_services() {
+        for source in registered().iter().filter_map(|registration| registration.checkpoints) {
+            let def = defs().iter().find(|def| def.view.name == source.service).unwrap();
+            assert_eq!((source.view.name, source.topic.name), (def.view.name, def.changes.name));
+            assert!(source.facts.iter().all(|topic| def.reads(topic)), "{}", source.service);
+        }
+    }
+
     /// Proves which fields the services hide when a record is suppressed.
     #[test]
     fn hidden_fields() {

@@ -2,12 +2,13 @@
 
 use feed::Source;
 use feed::query::Feed;
-use schemas::topics::{CHANGES_NAMES, MARKS};
+use fold::records::Rules;
 
 use crate::record::{TABLES, Trademark};
+use crate::rules::NamesRules;
 
 /// The source of the service's changes. The check is free, so everybody sees all changes.
-pub const SOURCE: Source = Source { sample_days: None, ..Source::of_records(&TABLES, &CHANGES_NAMES, &[MARKS]) };
+pub const SOURCE: Source = Source { sample_days: None, ..Source::of_records(NamesRules::TABLES, NamesRules::CHANGES, NamesRules::INPUTS) };
 
 /// The feed of its changes under a filter.
 pub const FEED: Feed = Feed { source: SOURCE, tables: &TABLES, list: "changes" };

@@ -2,13 +2,14 @@
 
 use feed::Source;
 use feed::query::Feed;
-use schemas::topics::{CHANGES_PARCELS, LIENS, PARCELS, PERMITS, SALES};
+use fold::records::Rules;
 use texts::cook;
 
 use crate::record::{Parcel, RULE, TABLES};
+use crate::rules::ParcelsRules;
 
 /// The source of the service's changes. Below tier pro, parcels are shown in their redacted form.
-pub const SOURCE: Source = Source::of_records(&TABLES, &CHANGES_PARCELS, &[PARCELS, SALES, LIENS, PERMITS]).redacted::<Parcel>();
+pub const SOURCE: Source = Source::of_records(ParcelsRules::TABLES, ParcelsRules::CHANGES, ParcelsRules::INPUTS).redacted::<Parcel>();
 
 /// The feed of its changes under a filter.
 pub const FEED: Feed = Feed { source: SOURCE, tables: &TABLES, list: "changes" };

@@ -1,20 +1,22 @@
 //! The source of the service's changes.
 
 use feed::Source;
-use schemas::topics;
-use schemas::views::recalls::{FEED, HISTORY, PARKED, RECALLS, THROUGH, VIEW};
+use fold::service::Service;
+use schemas::views::recalls::{HISTORY, THROUGH};
+
+use crate::rules::Recalls;
 
 /// The source of the service's changes.
 pub const SOURCE: Source = Source {
-    service: "recalls",
-    view: &VIEW,
-    records: &RECALLS,
+    service: Recalls::NAME,
+    view: Recalls::VIEW,
+    records: Recalls::RECORDS,
     history: &HISTORY,
-    feed: &FEED,
+    feed: Recalls::FEED,
     through: &THROUGH,
-    parked: &PARKED,
-    topic: &topics::CHANGES_RECALLS,
-    facts: &[topics::RECALLS],
+    parked: Recalls::PARKED,
+    topic: Recalls::CHANGES,
+    facts: Recalls::INPUTS,
     sample_days: None,
     redaction: None,
 };

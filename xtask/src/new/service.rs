@@ -50,7 +50,6 @@ pub fn service<'a>(tree: &'a Tree, name: &str, topic: &str) -> Result<Plan<'a>, 
         ("facts", &facts.name),
         ("module", &kind.module),
         ("Fact", &kind.record),
-        ("topics", &braced(&[&changes, &facts.constant])),
         ("topics_and_type", &braced(&[&changes, &facts.constant, "Topic"])),
         ("record_and_tables", &braced(&[&record, "TABLES"])),
     ];

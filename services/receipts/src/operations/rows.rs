@@ -3,30 +3,21 @@
 use std::sync::Arc;
 
 use feed::Source;
+use fold::records::Rules;
 use operation::context::{Context, store_problem, stored};
 use operation::problem::Problem;
 use proofs::receipt::Receipt;
 use schemas::key;
-use schemas::topics::CHANGES_RECEIPTS;
 use schemas::views::receipts::{SigningHistory, TABLES, source};
 use schemas::views::records::Row;
 use serde::de::DeserializeOwned;
 use view_store::View;
 
+use crate::rules::ReceiptsRules;
+
 /// The source of the service's changes.
-pub const SOURCE: Source = Source {
-    service: "receipts",
-    view: TABLES.view,
-    records: TABLES.records,
-    history: TABLES.history,
-    feed: TABLES.feed,
-    through: TABLES.through,
-    parked: TABLES.parked,
-    topic: &CHANGES_RECEIPTS,
-    facts: &[],
-    sample_days: None,
-    redaction: None,
-};
+pub const SOURCE: Source =
+    Source { sample_days: None, ..Source::of_records(ReceiptsRules::TABLES, ReceiptsRules::CHANGES, ReceiptsRules::INPUTS) };
 
 /// The current receipts.
 pub(crate) struct Receipts {
