@@ -3,20 +3,22 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use access::suppression;
-use fold::records::Records;
+use fold::rows::Rows;
+use fold::service::{Decided, Service};
 use jiff::ToSpan;
 use jiff::civil::{Date, date};
-use labs::record::lexicon::{Category, GENERAL, LEXICON};
-use labs::rules::category::Classifier;
-use labs::rules::{Lexicon, RulesUnder};
+use labs::record::lexicon::{GENERAL, LEXICON};
+use labs::rules::Labs;
 use operation::{Body, Call, Caller, Form, Stage};
 use projector::decider::Decider;
 use projector::rebuild::{self, Progress};
 use schemas::clock::{Clock, SimulatedClock};
 use schemas::error_code::ErrorCode;
+use schemas::event::Fact;
+use schemas::facts::grants::GrantFact;
 use schemas::position::Seq;
 use schemas::views::accounts::Tier;
 use schemas::views::deliveries::Delivery;
@@ -26,6 +28,7 @@ use tokio::sync::watch;
 
 use crate::api::{HttpApi, LocalApi};
 use crate::engine::{SimulatedUpstreams, noon};
+use crate::other_rule::{OtherRule, Under};
 use crate::process::{Answer, send};
 
 const FIRST: Date = date(2026, 11, 20);
@@ -364,16 +367,19 @@ async fn paid_callers_see_whole_leads() {
     fixture.end().await;
 }
 
-/// A lexicon of one word.
+/// What the categories would be by a lexicon of one word.
 struct OneWord;
 
-impl Lexicon for OneWord {
-    fn classifier() -> &'static Classifier {
-        static ONE: LazyLock<Classifier> = LazyLock::new(|| {
-            let words = vec!["confocal".to_owned()];
-            Classifier::new(&[Category { name: "Microscopy and imaging".to_owned(), about: String::new(), words }])
-        });
-        &ONE
+impl OtherRule<Labs> for OneWord {
+    fn decide(rows: &mut Rows, fact: &Fact<GrantFact>) -> Decided<Labs> {
+        let mut drafts = Labs::decide(rows, fact)?;
+        for lead in drafts.iter_mut().filter_map(|draft| draft.after.as_mut()) {
+            let has_word = lead.title.to_lowercase().contains("confocal");
+            lead.category = if has_word { "Microscopy and imaging" } else { GENERAL }.to_owned();
+            lead.category_evidence.clear();
+            lead.other_categories.clear();
+        }
+        Ok(drafts)
     }
 }
 
@@ -431,11 +437,11 @@ async fn another_lexicon_moves_leads_once() {
     let progress: Progress = Arc::new(|_, _| ());
     let parts = &fixture.api.engine.parts;
     let view = fixture.api.engine.store.live(labs::record::TABLES.view).await.unwrap();
-    let decider: Decider<Records<RulesUnder<OneWord>>> =
+    let decider: Decider<Under<Labs, OneWord>> =
         Decider::open(Arc::clone(&parts.log), Arc::clone(&parts.engine), view, parts.clock).await.unwrap();
     let live = tokio::sync::Mutex::new(decider);
-    let moved = rebuild::redecide::<Records<RulesUnder<OneWord>>>(parts, &live, &progress).await.unwrap();
-    assert_eq!(rebuild::redecide::<Records<RulesUnder<OneWord>>>(parts, &live, &progress).await.unwrap(), 0, "once");
+    let moved = rebuild::redecide::<Under<Labs, OneWord>>(parts, &live, &progress).await.unwrap();
+    assert_eq!(rebuild::redecide::<Under<Labs, OneWord>>(parts, &live, &progress).await.unwrap(), 0, "once");
 
     let (after, end) = fixture.changes(&cursor).await;
     let ids: BTreeSet<&str> = after.iter().map(|change| change["record"]["id"].as_str().unwrap()).collect();

@@ -46,6 +46,7 @@ mod mentions;
 mod migration;
 mod model;
 mod odd_documents;
+mod other_rule;
 mod parcels;
 mod paused_processes;
 mod payments;

@@ -8,23 +8,23 @@ use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use fold::rows::Rows;
-use fold::service::{Draft, Service, Undecided};
+use fold::service::{Decided, Service};
 use projector::decider::Decider;
 use projector::rebuild::{self, Progress};
 use recalls::rules::Recalls;
-use schemas::change::{Change, ChangeKind};
 use schemas::event::Fact;
 use schemas::facts::recalls::RecallFact;
 use schemas::position::Seq;
-use schemas::tables::{Key, Table, ViewDef, Write};
-use schemas::topics::{RECALLS, Topic};
-use schemas::views::recalls::{FEED, Note, Recall};
+use schemas::tables::{Key, Table};
+use schemas::topics::RECALLS;
+use schemas::views::recalls::FEED;
 use serde_json::Value;
 use tokio::sync::watch;
 
 use crate::child::within;
 use crate::concurrent_processes::{copy, read_partition, run_heads_only};
 use crate::engine::{Engine, RECALL_UPSTREAMS, SimulatedUpstreams, assert_shown_once, fixed_clock};
+use crate::other_rule::{OtherRule, Under};
 
 fn no_progress() -> Progress {
     Arc::new(|_, _| ())
@@ -110,10 +110,13 @@ enum Rule {
     Merge,
 }
 
-/// The recalls service under a test's rule.
-struct RecallsUnderRule<const TEST: usize>;
+/// The rule of a test.
+struct RuleOfTest<const TEST: usize>;
 
-impl<const TEST: usize> RecallsUnderRule<TEST> {
+/// The recalls service under a test's rule.
+type RecallsUnderRule<const TEST: usize> = Under<Recalls, RuleOfTest<TEST>>;
+
+impl<const TEST: usize> RuleOfTest<TEST> {
     fn rule() -> Rule {
         *RULES[TEST].lock().unwrap()
     }
@@ -135,64 +138,19 @@ impl<const TEST: usize> RecallsUnderRule<TEST> {
     }
 }
 
-impl<const TEST: usize> Service for RecallsUnderRule<TEST> {
-    type Fact = RecallFact;
-    type Record = Recall;
-    type Note = Note;
-
-    const NAME: &'static str = Recalls::NAME;
-    const VIEW: &'static ViewDef = Recalls::VIEW;
-    const INPUTS: &'static [Topic] = Recalls::INPUTS;
-    const CHANGES: &'static Topic = Recalls::CHANGES;
-    const FEED: &'static Table = Recalls::FEED;
-    const RECORDS: &'static Table = Recalls::RECORDS;
-    const PARKED: &'static Table = Recalls::PARKED;
-    const DECISION_TABLES: &'static [&'static Table] = Recalls::DECISION_TABLES;
-
-    fn read(topic: &Topic, value: &[u8]) -> Result<Fact<RecallFact>, schemas::avro::Error> {
-        Recalls::read(topic, value)
-    }
-
+impl<const TEST: usize> OtherRule<Recalls> for RuleOfTest<TEST> {
     fn reads(fact: &Fact<RecallFact>) -> Vec<(&'static Table, Key)> {
         Recalls::reads(&Self::apply_rule(fact))
     }
 
-    fn decide(rows: &mut Rows, fact: &Fact<RecallFact>) -> Result<Vec<Draft<Recall, Note>>, Undecided> {
+    fn decide(rows: &mut Rows, fact: &Fact<RecallFact>) -> Decided<Recalls> {
         let mut drafts = Recalls::decide(rows, &Self::apply_rule(fact))?;
-        for draft in drafts.iter_mut().filter(|_| Self::rule() == Rule::Remedy) {
-            if let Some(after) = draft.after.as_mut().filter(|after| after.agency == "CPSC") {
-                after.remedy = "As the other rule says".to_owned();
-            }
-            if draft.after.is_some() && draft.after == draft.before {
-                (draft.event, draft.after, draft.before, draft.before_seq, draft.before_since) =
-                    (ChangeKind::Noted, None, None, Seq(0), Seq(0));
+        if Self::rule() == Rule::Remedy {
+            for recall in drafts.iter_mut().filter_map(|draft| draft.after.as_mut()).filter(|recall| recall.agency == "CPSC") {
+                recall.remedy = "As the other rule says".to_owned();
             }
         }
         Ok(drafts)
-    }
-
-    fn apply(change: &Change<Recall, Note>, record: &[u8]) -> Vec<Write> {
-        Recalls::apply(change, record)
-    }
-
-    fn is_listed(record: &Recall) -> bool {
-        Recalls::is_listed(record)
-    }
-
-    fn digest_row(value: &Bytes) -> Option<Bytes> {
-        Recalls::digest_row(value)
-    }
-
-    fn read_row(value: &[u8]) -> Result<(Recall, Seq, Seq), serde_json::Error> {
-        Recalls::read_row(value)
-    }
-
-    fn difference(id: &str, before: Option<(Recall, Seq, Seq)>, after: Option<Recall>) -> Option<Draft<Recall, Note>> {
-        Recalls::difference(id, before, after)
-    }
-
-    fn remember(table: &'static Table, key: &Key, value: Option<&Bytes>) -> Result<Option<Draft<Recall, Note>>, serde_json::Error> {
-        Recalls::remember(table, key, value)
     }
 }
 
@@ -227,7 +185,7 @@ async fn changed_rule_appends_its_differences_once() {
     let digest_now = async || rebuild::digest::<RecallsUnderRule<0>>(&*engine.view().await, false, None).await.unwrap();
     let (feed, digest) = (engine.feed_bytes(200).await, digest_now().await);
 
-    RecallsUnderRule::<0>::set(Rule::Remedy);
+    RuleOfTest::<0>::set(Rule::Remedy);
     let shown = engine.feed().await.len();
     let appended = rebuild::redecide::<RecallsUnderRule<0>>(parts, &live, &no_progress()).await.unwrap();
     let cpsc = engine.records().await.values().filter(|row| row.record.agency == "CPSC").count();
@@ -254,7 +212,7 @@ async fn changed_rule_appends_its_differences_once() {
     let records = engine.records().await;
     assert!(records.values().filter(|row| row.record.agency == "CPSC").all(|row| row.record.remedy == "As the other rule says"));
 
-    RecallsUnderRule::<0>::set(Rule::Own);
+    RuleOfTest::<0>::set(Rule::Own);
     assert!(
         rebuild::redecide::<RecallsUnderRule<0>>(parts, &live, &no_progress()).await.unwrap() >= cpsc as u64,
         "restoring the rule must append the differences again"
@@ -367,7 +325,7 @@ async fn changed_merge_rule_splits_and_rejoins_recalls() {
 
     for (rule, is_apart) in [(Rule::Merge, true), (Rule::Own, false), (Rule::Merge, true)] {
         let earlier = fixture.engine.feed_bytes(200).await;
-        RecallsUnderRule::<1>::set(rule);
+        RuleOfTest::<1>::set(rule);
         let upto = fixture.engine.feed().await.len();
         assert!(fixture.redecide().await > 0);
         assert!(fixture.engine.feed_bytes(200).await.starts_with(&earlier), "earlier changes must not change");

@@ -9,7 +9,6 @@ pub mod lead;
 pub mod signal;
 
 use std::collections::BTreeSet;
-use std::marker::PhantomData;
 
 use crate::record::{Lead, TABLES};
 use schemas::avro;
@@ -19,7 +18,6 @@ use schemas::facts::grants::GrantFact;
 use schemas::topics::{CHANGES_LABS, GRANTS, Topic};
 use schemas::views::records::{RecordChange, RecordTables};
 
-use self::category::{CLASSIFIER, Classifier};
 use self::signal::{History, Investigator, OwnLead};
 use fold::records::{DecisionRow, Records, Rules, State};
 use fold::service::Undecided;
@@ -27,33 +25,15 @@ use fold::service::Undecided;
 /// The labs service.
 pub type Labs = Records<LabsRules>;
 
-/// The rules of the labs service with the lexicon of this version.
-pub type LabsRules = RulesUnder<OwnLexicon>;
-
-/// The rules of the labs service with some lexicon.
-pub struct RulesUnder<L>(PhantomData<L>);
-
-/// A lexicon of categories.
-pub trait Lexicon: Send + Sync + 'static {
-    /// The classifier of the lexicon.
-    fn classifier() -> &'static Classifier;
-}
-
-/// The lexicon of this version of the program.
-pub struct OwnLexicon;
-
-impl Lexicon for OwnLexicon {
-    fn classifier() -> &'static Classifier {
-        &CLASSIFIER
-    }
-}
+/// The rules of the labs service.
+pub struct LabsRules;
 
 /// The key of the state that holds the first fiscal year of all grants.
 const HISTORY: &str = "history";
 /// The most investigators of a fiscal year that wait until earlier years are read. Leads of others are decided again by `redecide`.
 const WAITING_MAX: usize = 256;
 
-impl<L: Lexicon> Rules for RulesUnder<L> {
+impl Rules for LabsRules {
     type Fact = GrantFact;
     type Record = Lead;
 
@@ -112,7 +92,7 @@ fn waiting_key(year: i64) -> String {
 }
 
 /// Marks the lead of a grant that the funder took back.
-fn withdraw<L: Lexicon>(state: &mut State<'_, RulesUnder<L>>, id: &str) -> Result<(), Undecided> {
+fn withdraw(state: &mut State<'_, LabsRules>, id: &str) -> Result<(), Undecided> {
     match state.record(id)? {
         Some(before) => state.put(Lead { withdrawn: true, ..before }),
         None => Ok(()),
@@ -120,9 +100,9 @@ fn withdraw<L: Lexicon>(state: &mut State<'_, RulesUnder<L>>, id: &str) -> Resul
 }
 
 /// Decides what a grant means: its own lead, and the signals of other leads that it changes.
-fn observe<L: Lexicon>(state: &mut State<'_, RulesUnder<L>>, id: String, grant: &GrantFact) -> Result<(), Undecided> {
+fn observe(state: &mut State<'_, LabsRules>, id: String, grant: &GrantFact) -> Result<(), Undecided> {
     let (number, year) = (signal::number(grant), lead::fiscal_year(grant));
-    let lead = lead::lead(id.clone(), grant, L::classifier());
+    let lead = lead::lead(id.clone(), grant);
     let own = lead.as_ref().zip(year).filter(|_| signal::depends_on_history(&grant.activity_code)).map(|(_, fiscal_year)| OwnLead {
         id: id.clone(),
         core_project: grant.core_project.clone(),
@@ -175,11 +155,7 @@ fn observe<L: Lexicon>(state: &mut State<'_, RulesUnder<L>>, id: String, grant: 
 }
 
 /// Remembers the fiscal year of a grant if it is the first one. Adds the investigators whose leads wait for it to `again`.
-fn learn_year<L: Lexicon>(
-    state: &mut State<'_, RulesUnder<L>>,
-    year: Option<i64>,
-    again: &mut BTreeSet<String>,
-) -> Result<History, Undecided> {
+fn learn_year(state: &mut State<'_, LabsRules>, year: Option<i64>, again: &mut BTreeSet<String>) -> Result<History, Undecided> {
     let before: Option<History> = state.source(HISTORY)?;
     let Some(year) = year.filter(|year| before.is_none_or(|before| *year < before.first_fiscal_year)) else {
         return Ok(before.unwrap_or_default());
@@ -197,8 +173,8 @@ fn learn_year<L: Lexicon>(
 }
 
 /// Changes the projects and leads of an investigator. Returns what the change returns.
-fn change_investigator<L: Lexicon, T>(
-    state: &mut State<'_, RulesUnder<L>>,
+fn change_investigator<T>(
+    state: &mut State<'_, LabsRules>,
     number: &str,
     change: impl FnOnce(&mut Investigator) -> T,
 ) -> Result<T, Undecided> {
@@ -213,7 +189,7 @@ fn change_investigator<L: Lexicon, T>(
 }
 
 /// Remembers that an investigator has a lead of a fiscal year that is decided again when earlier years are read.
-fn wait_for_earlier_years<L: Lexicon>(state: &mut State<'_, RulesUnder<L>>, year: i64, number: &str) -> Result<(), Undecided> {
+fn wait_for_earlier_years(state: &mut State<'_, LabsRules>, year: i64, number: &str) -> Result<(), Undecided> {
     let mut waiting: Vec<String> = state.source(&waiting_key(year))?.unwrap_or_default();
     if let Err(at) = waiting.binary_search_by(|one| one.as_str().cmp(number))
         && waiting.len() < WAITING_MAX
@@ -225,12 +201,7 @@ fn wait_for_earlier_years<L: Lexicon>(state: &mut State<'_, RulesUnder<L>>, year
 }
 
 /// Decides the signals of an investigator's leads again, except of the one with the id `decided`.
-fn decide_signals_again<L: Lexicon>(
-    state: &mut State<'_, RulesUnder<L>>,
-    number: &str,
-    history: History,
-    decided: &str,
-) -> Result<(), Undecided> {
+fn decide_signals_again(state: &mut State<'_, LabsRules>, number: &str, history: History, decided: &str) -> Result<(), Undecided> {
     let investigator: Investigator = state.source(&investigator_key(number))?.unwrap_or_default();
     for own in investigator.leads.iter().filter(|own| own.id != decided) {
         let Some(before) = state.record(&own.id)?.filter(|before| !before.withdrawn) else { continue };

@@ -56,7 +56,7 @@ pub(crate) fn run(settings: &Settings) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
     let rows = (0..settings.records).filter_map(|n| {
         let grant = grant(n);
-        let lead = lead::lead(format!("nih:{}", grant.number), &grant, &CLASSIFIER)?;
+        let lead = lead::lead(format!("nih:{}", grant.number), &grant)?;
         let body = serde_json::to_string(&lead).ok()?;
         Some(vec![lead.category, lead.state, lead.notice_date, lead.id, body])
     });

@@ -5,7 +5,7 @@ use jiff::ToSpan;
 use jiff::civil::Date;
 use schemas::facts::grants::GrantFact;
 
-use super::category::{Classifier, Texts};
+use super::category::{CLASSIFIER, Texts};
 
 /// Activity codes whose first letter is one of these are intramural work, fellowships and training.
 const NOT_LABORATORIES: [char; 3] = ['Z', 'F', 'T'];
@@ -45,10 +45,10 @@ pub fn fiscal_year(grant: &GrantFact) -> Option<i64> {
 
 /// Builds the lead of a grant, without its signal; `None` if the grant is no lead, or if no day says when its money can be spent.
 #[must_use]
-pub fn lead(id: String, grant: &GrantFact, classifier: &Classifier) -> Option<Lead> {
+pub fn lead(id: String, grant: &GrantFact) -> Option<Lead> {
     let amount = grant.amount.filter(|_| is_lead(grant))?;
     let spend_window = spend_window(&grant.notice_date, &grant.budget_start, &grant.budget_end)?;
-    let found = classifier.classify(&Texts { title: &grant.title, terms: &grant.terms, summary: &grant.summary });
+    let found = CLASSIFIER.classify(&Texts { title: &grant.title, terms: &grant.terms, summary: &grant.summary });
     Some(Lead {
         id,
         pi: grant.pi.clone(),
@@ -98,7 +98,6 @@ pub fn amount_band(amount: i64) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use super::super::category::CLASSIFIER;
     use super::*;
 
     /// A grant that is a lead.
@@ -170,7 +169,7 @@ mod tests {
         for (name, change) in no_lead {
             let mut grant = grant();
             change(&mut grant);
-            assert!(!is_lead(&grant) && lead(String::new(), &grant, &CLASSIFIER).is_none(), "{name}");
+            assert!(!is_lead(&grant) && lead(String::new(), &grant).is_none(), "{name}");
         }
     }
 
