@@ -13,13 +13,14 @@ use std::path::{Path, PathBuf};
 
 use schemas::clock::{Clock, SimulatedClock};
 use schemas::names;
+use serde::de::DeserializeOwned;
 use services::Selection;
 use toml::{Table, Value};
 
 pub(crate) use sections::{
     KAFKA_SCHEME, Kafka, KnownLogEntry, LogBackend, LogFormat, SCYLLA_SCHEME, Scylla, Sections, StoreBackend, WitnessEntry, socket_address,
 };
-pub(crate) use stores::{NicheEntry, StoreEntry};
+pub(crate) use stores::{NicheEntry, ShopifySection, StoreEntry};
 
 /// The defaults, which also list all keys and their types.
 const DEFAULTS: &str = include_str!("default.toml");
@@ -107,6 +108,8 @@ impl Flags {
 pub(crate) struct Config {
     /// The settings by section.
     pub(crate) sections: Sections,
+    /// What only `[upstreams.shopify]` has.
+    pub(crate) shopify: ShopifySection,
     /// For each key that is not at its default: the file or environment variable that sets it.
     origins: BTreeMap<String, String>,
     /// The clock of `[clock]`.
@@ -141,26 +144,22 @@ impl Config {
         for (flag, key, value) in flags.set()? {
             layers.add(&defaults, Table::from_iter([(key.to_owned(), Value::String(value))]), flag)?;
         }
-        let Layers { merged, origins } = layers;
-        match serde_path_to_error::deserialize::<_, Sections>(merged) {
-            Ok(sections) => {
-                let configured_clock = match (sections.clock.fixed, sections.clock.start) {
-                    (Some(at), _) => Clock::Fixed(at),
-                    (None, Some(start)) => Clock::starting_at(start),
-                    (None, None) => Clock::System,
-                };
-                let config = Self { sections, origins, configured_clock, simulated_clock: None };
-                if config.sections.clock.fixed.is_some() && config.sections.clock.start.is_some() {
-                    return Err(config.invalid("clock.start", "not together with clock.fixed: a fixed clock does not move"));
-                }
-                config.check_stores()?;
-                Ok(config)
-            }
-            Err(error) => {
-                let (key, reason) = (error.path().to_string(), error.inner().message().to_owned());
-                Err(Error::Value { origin: origin_of(&origins, &key), key, reason })
-            }
+        let Layers { mut merged, origins } = layers;
+        let of_shopify = ShopifySection::take(&mut merged);
+        let sections: Sections = typed(merged, "", &origins)?;
+        let shopify = typed(of_shopify, &format!("upstreams.{}.", ShopifySection::UPSTREAM), &origins)?;
+        let configured_clock = match (sections.clock.fixed, sections.clock.start) {
+            (Some(at), _) => Clock::Fixed(at),
+            (None, Some(start)) => Clock::starting_at(start),
+            (None, None) => Clock::System,
+        };
+        let config = Self { sections, shopify, origins, configured_clock, simulated_clock: None };
+        if config.sections.clock.fixed.is_some() && config.sections.clock.start.is_some() {
+            return Err(config.invalid("clock.start", "not together with clock.fixed: a fixed clock does not move"));
         }
+        let wrong = |(list, reason): (&str, String)| config.invalid(&format!("upstreams.{}.{list}", ShopifySection::UPSTREAM), reason);
+        config.shopify.check().map_err(wrong)?;
+        Ok(config)
     }
 
     /// Whether a key has its default.
@@ -192,6 +191,14 @@ impl Config {
     pub(crate) fn invalid(&self, key: &str, reason: impl Into<String>) -> Error {
         Error::Value { key: key.to_owned(), origin: origin_of(&self.origins, key), reason: reason.into() }
     }
+}
+
+/// Reads keys into a typed section. `above` is what their names have before them, `upstreams.shopify.`.
+fn typed<T: DeserializeOwned>(keys: Table, above: &str, origins: &BTreeMap<String, String>) -> Result<T, Error> {
+    serde_path_to_error::deserialize::<_, T>(keys).map_err(|error| {
+        let (key, reason) = (format!("{above}{}", error.path()), error.inner().message().to_owned());
+        Error::Value { origin: origin_of(origins, &key), key, reason }
+    })
 }
 
 /// The defaults with a section for each service.

@@ -22,7 +22,7 @@ use upstreams::shopify_options::Options as ShopifyOptions;
 use upstreams::{Settings, Stream};
 
 use crate::api_settings::public_url;
-use crate::config::{Config, NicheEntry, StoreEntry, socket_address};
+use crate::config::{Config, NicheEntry, ShopifySection, StoreEntry, socket_address};
 use crate::data_dir::Records;
 use crate::engine::Engine;
 use crate::role::Role;
@@ -287,12 +287,10 @@ fn adapt(config: &mut Config, simulator: SocketAddr) {
             upstream.backfill_days = 0;
         }
     }
-    if let Some(upstream) = sections.upstreams.get_mut(STORES_UPSTREAM) {
-        upstream.niches = simulator::NICHES.map(|(key, label)| NicheEntry { key: key.to_owned(), label: label.to_owned() }).to_vec();
-        let store =
-            |(host, niche): (&str, &str)| StoreEntry { host: host.to_owned(), niche: niche.to_owned(), interval_s: STORE_POLL_INTERVAL_S };
-        upstream.stores = simulator::STORES.map(store).to_vec();
-    }
+    let niche = |(key, label): (&str, &str)| NicheEntry { key: key.to_owned(), label: label.to_owned() };
+    let store =
+        |(host, niche): (&str, &str)| StoreEntry { host: host.to_owned(), niche: niche.to_owned(), interval_s: STORE_POLL_INTERVAL_S };
+    config.shopify = ShopifySection { niches: simulator::NICHES.map(niche).to_vec(), stores: simulator::STORES.map(store).to_vec() };
     if sections.payments.pay_to.is_empty() {
         // Prices are shown, but no payment can be settled.
         BURN_ADDRESS.clone_into(&mut sections.payments.pay_to);

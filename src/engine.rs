@@ -43,7 +43,7 @@ use view_store::following::FollowingView;
 
 use crate::api_settings::{api_settings, invalid_payments, payments};
 use crate::backend;
-use crate::config::{self, Config, StoreEntry};
+use crate::config::{self, Config, ShopifySection, StoreEntry};
 use crate::data_dir::{self, Records};
 use crate::failure::Failure;
 use crate::key_checks::KeyChecks;
@@ -380,8 +380,7 @@ fn next_runs(config: &Config) -> NextRuns {
 pub(crate) fn upstream_settings(config: &Config, name: &str) -> Result<UpstreamSettings, config::Error> {
     let section = config.sections.upstreams.get(name);
     let section = section.ok_or_else(|| config.invalid(&format!("upstreams.{name}"), "this section is missing"))?.clone();
-    let store = |store: StoreEntry| Store { host: store.host, niche: store.niche, interval_s: store.interval_s };
-    let stores = section.stores.into_iter().map(store).collect();
+    let shopify = if name == ShopifySection::UPSTREAM { shopify_options(&config.shopify) } else { ShopifyOptions::default() };
     Ok(UpstreamSettings {
         base_url: section.base_url.or_else(|| config.sections.upstreams_base_url.clone()),
         api_key: section.api_key,
@@ -389,13 +388,18 @@ pub(crate) fn upstream_settings(config: &Config, name: &str) -> Result<UpstreamS
         requests_per_second: section.requests_per_second,
         window_days: section.window_days.get(),
         backfill_days: section.backfill_days,
-        shopify: ShopifyOptions { stores, is_every_store_due: false },
+        shopify,
     })
+}
+
+fn shopify_options(section: &ShopifySection) -> ShopifyOptions {
+    let store = |store: &StoreEntry| Store { host: store.host.clone(), niche: store.niche.clone(), interval_s: store.interval_s };
+    ShopifyOptions { stores: section.stores.iter().map(store).collect(), is_every_store_due: false }
 }
 
 /// The configured niches with their stores, which the API shows.
 fn niches(config: &Config) -> Niches {
-    let (niches, stores) = config.niches_and_stores();
+    let ShopifySection { niches, stores } = config.shopify.clone();
     let niches = niches.into_iter().map(|niche| (niche.key, niche.label));
     Niches::new(niches, stores.into_iter().map(|store| (store.host, store.niche)))
 }

@@ -21,7 +21,6 @@ use serde::{Deserialize, Deserializer};
 use tracing_subscriber::EnvFilter;
 
 use super::rounds::{revoked_keys_round, round};
-use super::stores::{NicheEntry, StoreEntry};
 
 /// The longest text that says where keys of paid tiers come from.
 const CONTACT_CHARS_MAX: usize = 200;
@@ -255,7 +254,7 @@ pub(crate) struct ServiceSection {
     pub(crate) base_url: Option<String>,
 }
 
-/// `[upstreams.NAME]`
+/// `[upstreams.NAME]`, without the keys that only one upstream has.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct UpstreamSection {
@@ -272,12 +271,6 @@ pub(crate) struct UpstreamSection {
     pub(crate) window_days: NonZeroU32,
     #[serde(default)]
     pub(crate) backfill_days: u32,
-    /// The niches of an upstream of stores. The defaults have this key for such an upstream only.
-    #[serde(default)]
-    pub(crate) niches: Vec<NicheEntry>,
-    /// The stores that are polled.
-    #[serde(default)]
-    pub(crate) stores: Vec<StoreEntry>,
 }
 
 /// `[tiers]`

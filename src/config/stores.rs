@@ -1,8 +1,7 @@
-//! The stores that an upstream of many hosts polls, and the niches that they belong to.
+//! What only the upstream of stores has: the stores that it polls, and the niches that they belong to.
 
 use serde::{Deserialize, Deserializer};
-
-use super::{Config, Error};
+use toml::{Table, Value};
 
 /// The intervals between two polls of a store that can be configured, in seconds.
 const INTERVAL_S: std::ops::RangeInclusive<u32> = 600..=604_800;
@@ -12,6 +11,58 @@ const KEY_CHARS_MAX: usize = 60;
 const LABEL_CHARS_MAX: usize = 120;
 /// The most stores and niches.
 const ENTRIES_MAX: usize = 5_000;
+
+/// What `[upstreams.shopify]` has in addition to the keys of every upstream.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ShopifySection {
+    pub(crate) niches: Vec<NicheEntry>,
+    pub(crate) stores: Vec<StoreEntry>,
+}
+
+impl ShopifySection {
+    /// The upstream that has the section.
+    pub(crate) const UPSTREAM: &'static str = "shopify";
+    /// The keys of the section.
+    const KEYS: [&'static str; 2] = ["niches", "stores"];
+
+    /// Takes the keys of this section out of all sections.
+    pub(super) fn take(sections: &mut Table) -> Table {
+        let upstreams = sections.get_mut("upstreams").and_then(Value::as_table_mut);
+        let section = upstreams.and_then(|upstreams| upstreams.get_mut(Self::UPSTREAM)).and_then(Value::as_table_mut);
+        let Some(section) = section else { return Table::new() };
+        Self::KEYS.into_iter().filter_map(|key| Some((key.to_owned(), section.remove(key)?))).collect()
+    }
+
+    /// Checks that every store belongs to a niche and that none is named twice.
+    ///
+    /// # Errors
+    /// The key of the list with the first wrong entry, and what is wrong with it.
+    pub(super) fn check(&self) -> Result<(), (&'static str, String)> {
+        let Self { niches, stores } = self;
+        if niches.len().max(stores.len()) > ENTRIES_MAX {
+            return Err(("stores", format!("more than {ENTRIES_MAX} entries")));
+        }
+        for (at, niche) in niches.iter().enumerate() {
+            if niches.iter().take(at).any(|other| other.key == niche.key) {
+                return Err(("niches", format!("\"{}\" is named twice", niche.key)));
+            }
+            if niche.label.trim().is_empty() || niche.label.chars().count() > LABEL_CHARS_MAX {
+                return Err(("niches", format!("the label of \"{}\" must have 1 to {LABEL_CHARS_MAX} characters", niche.key)));
+            }
+        }
+        for (at, store) in stores.iter().enumerate() {
+            if stores.iter().take(at).any(|other| other.host == store.host) {
+                return Err(("stores", format!("\"{}\" is named twice", store.host)));
+            }
+            if !niches.iter().any(|niche| niche.key == store.niche) {
+                let hint = schemas::names::hint(&store.niche, niches.iter().map(|niche| niche.key.as_str()));
+                return Err(("stores", format!("\"{}\" of {} is not a niche{hint}", store.niche, store.host)));
+            }
+        }
+        Ok(())
+    }
+}
 
 /// A niche: a group of stores whose items are compared.
 #[derive(Clone, Debug, Deserialize)]
@@ -59,45 +110,4 @@ fn host<'de, D: Deserializer<'de>>(value: D) -> Result<String, D::Error> {
         return Ok(host);
     }
     Err(serde::de::Error::custom(format_args!("\"{host}\" is not a host name such as shop.example, without scheme and path")))
-}
-
-impl Config {
-    /// The niches and stores of all upstreams.
-    pub(crate) fn niches_and_stores(&self) -> (Vec<NicheEntry>, Vec<StoreEntry>) {
-        let sections = || self.sections.upstreams.values();
-        let niches = sections().flat_map(|section| section.niches.iter().cloned()).collect();
-        (niches, sections().flat_map(|section| section.stores.iter().cloned()).collect())
-    }
-
-    /// Checks that every store belongs to a niche and that none is named twice.
-    ///
-    /// # Errors
-    /// The error of the first upstream with wrong stores.
-    pub(super) fn check_stores(&self) -> Result<(), Error> {
-        for (name, section) in &self.sections.upstreams {
-            let wrong = |list: &str, reason: String| Err(self.invalid(&format!("upstreams.{name}.{list}"), reason));
-            let (niches, stores) = (&section.niches, &section.stores);
-            if niches.len().max(stores.len()) > ENTRIES_MAX {
-                return wrong("stores", format!("more than {ENTRIES_MAX} entries"));
-            }
-            for (at, niche) in niches.iter().enumerate() {
-                if niches.iter().take(at).any(|other| other.key == niche.key) {
-                    return wrong("niches", format!("\"{}\" is named twice", niche.key));
-                }
-                if niche.label.trim().is_empty() || niche.label.chars().count() > LABEL_CHARS_MAX {
-                    return wrong("niches", format!("the label of \"{}\" must have 1 to {LABEL_CHARS_MAX} characters", niche.key));
-                }
-            }
-            for (at, store) in stores.iter().enumerate() {
-                if stores.iter().take(at).any(|other| other.host == store.host) {
-                    return wrong("stores", format!("\"{}\" is named twice", store.host));
-                }
-                if !niches.iter().any(|niche| niche.key == store.niche) {
-                    let hint = schemas::names::hint(&store.niche, niches.iter().map(|niche| niche.key.as_str()));
-                    return wrong("stores", format!("\"{}\" of {} is not a niche{hint}", store.niche, store.host));
-                }
-            }
-        }
-        Ok(())
-    }
 }

@@ -193,13 +193,13 @@ fn stores_and_niches() {
     let niches = "[[upstreams.shopify.niches]]\nkey = \"sneakers\"\nlabel = \"Sneakers\"\n";
     let with = |stores: &str| load(&format!("{niches}{stores}"), &[]);
     let config = with("[[upstreams.shopify.stores]]\nhost = \"Shop.Example\"\nniche = \"sneakers\"\n").unwrap();
-    let (niches, stores) = config.niches_and_stores();
+    let ShopifySection { niches, stores } = &config.shopify;
     assert_eq!((niches[0].label.as_str(), stores[0].host.as_str(), stores[0].interval_s), ("Sneakers", "shop.example", 3_600));
     let variables = [
         ("HIGHWATER_UPSTREAMS__SHOPIFY__NICHES", "[{ key = \"art\", label = \"Art\" }]"),
         ("HIGHWATER_UPSTREAMS__SHOPIFY__STORES", "[{ host = \"a.example\", niche = \"art\", interval_s = 7200 }]"),
     ];
-    assert_eq!(load("", &variables).unwrap().sections.upstreams["shopify"].stores[0].interval_s, 7_200);
+    assert_eq!(load("", &variables).unwrap().shopify.stores[0].interval_s, 7_200);
     let refusal = |stores: &str| with(stores).unwrap_err().to_string();
     let store = |host: &str, niche: &str| format!("[[upstreams.shopify.stores]]\nhost = \"{host}\"\nniche = \"{niche}\"\n");
     for (stores, reason) in [
@@ -211,5 +211,7 @@ fn stores_and_niches() {
     ] {
         assert!(refusal(&stores).contains(reason), "{stores}: {}", refusal(&stores));
     }
+    let key = "configuration key upstreams.shopify.stores[0].interval_s (";
+    assert!(refusal(&format!("{}interval_s = 5\n", store("a.example", "sneakers"))).contains(key));
     assert!(load("[upstreams.cpsc]\nstores = []", &[]).unwrap_err().to_string().contains("unknown"));
 }
