@@ -28,9 +28,9 @@ const VALUE_CHARS_MAX: usize = 200;
 /// The operations that show entities, with their services: those whose answers have sections.
 fn kinds<'a>(reads: &'a dyn Reads) -> Vec<(Shown<'a>, &'a Operation)> {
     let is_entity = |operation: &&Operation| operation.has_route() && operation.output.pointer("/properties/sections").is_some();
-    let of =
+    let entities_of =
         |shown: Shown<'a>| shown.service.operations.iter().filter(is_entity).map(move |operation| (shown, operation)).collect::<Vec<_>>();
-    reads.services().into_iter().flat_map(of).collect()
+    reads.services().into_iter().flat_map(entities_of).collect()
 }
 
 /// Whether some operation shows entities.

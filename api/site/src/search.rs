@@ -112,11 +112,11 @@ fn questions<'a>(shown: &Shown<'a>, arguments: &[&'static str]) -> Vec<Question<
 
 /// The further operations of a service that find records by words, without a key.
 fn lookups<'a>(shown: &Shown<'a>) -> Vec<Question<'a>> {
-    let of = |&(name, argument): &(&'static str, &'static str)| {
+    let question_of = |&(name, argument): &(&'static str, &'static str)| {
         let operation = shown.operation(name).filter(|operation| operation.price == Price::Free)?;
         Some(Question { operation, argument, kind: None })
     };
-    shown.service.page.lookups.iter().filter_map(of).collect()
+    shown.service.page.lookups.iter().filter_map(question_of).collect()
 }
 
 async fn find<'a>(reads: &dyn Reads, shown: Shown<'a>, words: &str) -> Found<'a> {

@@ -130,7 +130,7 @@ fn field(name: &str, kind: &Kind) -> Result<TypePtr, ParquetError> {
     let primitive = |physical, logical| {
         Type::primitive_type_builder(name, physical).with_repetition(Repetition::OPTIONAL).with_logical_type(logical).build()
     };
-    let of = match kind {
+    let column = match kind {
         Kind::Text | Kind::Json => primitive(Physical::BYTE_ARRAY, Some(LogicalType::String)),
         Kind::Int => primitive(Physical::INT64, None),
         Kind::Float => primitive(Physical::DOUBLE, None),
@@ -148,7 +148,7 @@ fn field(name: &str, kind: &Kind) -> Result<TypePtr, ParquetError> {
             list.with_logical_type(Some(LogicalType::List)).build()
         }
     };
-    of.map(Arc::new)
+    column.map(Arc::new)
 }
 
 impl Kind {

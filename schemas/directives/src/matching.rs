@@ -97,12 +97,12 @@ impl ResolvedAircraft {
     /// Resolves the names of an aircraft.
     #[must_use]
     pub fn new(aircraft: &Aircraft<'_>) -> Self {
-        let of =
+        let resolved =
             |pair: Option<(&str, &str)>| pair.map(|(make, model)| ResolvedModel::new(make, model)).filter(|model| !model.forms.is_empty());
         Self {
             airframe: ResolvedModel::new(aircraft.make, aircraft.model),
-            engine: of(aircraft.engine),
-            propeller: of(aircraft.propeller),
+            engine: resolved(aircraft.engine),
+            propeller: resolved(aircraft.propeller),
             serial: serial_of(aircraft.serial),
         }
     }

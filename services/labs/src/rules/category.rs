@@ -55,9 +55,9 @@ impl Classifier {
     #[must_use]
     pub fn new(lexicon: &[Category]) -> Self {
         let names = lexicon.iter().map(|category| category.name.clone()).collect();
-        let of =
+        let phrases_of =
             |(index, category): (usize, &Category)| category.words.iter().map(move |phrase| (phrase.clone(), index)).collect::<Vec<_>>();
-        let categories: HashMap<String, usize> = lexicon.iter().enumerate().flat_map(of).collect();
+        let categories: HashMap<String, usize> = lexicon.iter().enumerate().flat_map(phrases_of).collect();
         let phrases: Vec<String> = lexicon.iter().flat_map(|category| category.words.clone()).collect();
         Self { names, phrases: phrases.into(), categories }
     }

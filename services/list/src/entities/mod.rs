@@ -110,7 +110,7 @@ pub(crate) fn operations_of(service: &str, registered: Registered) -> Vec<Operat
     let shared = "The operations of the other services are asked as this caller: rows, free windows and redacted forms are theirs, and so is each \
         `note`. A section whose service does not answer says why in `problem`. Only what is recorded here is shown; no upstream is asked. It counts \
         as one call.";
-    let of = |name, path, summary, when, example| Definition {
+    let definition = |name, path, summary, when, example| Definition {
         name,
         path,
         summary,
@@ -122,7 +122,7 @@ pub(crate) fn operations_of(service: &str, registered: Registered) -> Vec<Operat
     };
     match service {
         "filings" => vec![Operation::define::<CompanyArguments, Entity, _, _>(
-            of(
+            definition(
                 "company",
                 "/v1/company",
                 "One company in all services: filings, insider trades, awards, exclusions, recalls, catalysts, trials, trademarks.",
@@ -132,7 +132,7 @@ pub(crate) fn operations_of(service: &str, registered: Registered) -> Vec<Operat
             move |call, arguments| company(Asker { call, registered }, arguments),
         )],
         "research" => vec![Operation::define::<InstitutionArguments, Entity, _, _>(
-            of(
+            definition(
                 "institution",
                 "/v1/institution",
                 "One institution in all services: grants, trials, leads of its laboratories, awards, exclusions.",
@@ -142,7 +142,7 @@ pub(crate) fn operations_of(service: &str, registered: Registered) -> Vec<Operat
             move |call, arguments| institution(Asker { call, registered }, arguments),
         )],
         "awards" => vec![Operation::define::<ContractorArguments, Entity, _, _>(
-            of(
+            definition(
                 "contractor",
                 "/v1/contractor",
                 "One federal contractor in all services: awards, exclusions, recalls, filings.",
