@@ -101,7 +101,7 @@ struct Shown {
 }
 
 #[derive(Deserialize)]
-struct Found<'a> {
+struct SearchResult<'a> {
     #[serde(borrow)]
     records: Vec<&'a RawValue>,
     #[serde(default)]
@@ -116,7 +116,7 @@ struct Found<'a> {
 /// [`UpstreamError::Stop`] if the server refuses the query: the resource is gone, or has not the columns. [`UpstreamError::Later`] for every other answer
 /// without records: it says nothing about them, so it must not be read as none.
 pub fn records<'a>(stream: &'static str, body: &'a str) -> Result<Records<'a>, UpstreamError> {
-    let found: Found<'a> = result(stream, body)?;
+    let found: SearchResult<'a> = result(stream, body)?;
     Ok(Records { raw: found.records, total: found.total.filter(|_| !found.total_was_estimated) })
 }
 

@@ -142,10 +142,10 @@ impl Upstream for Cpsc {
     }
 }
 
-type Holds = fn(&Recall<'_>) -> bool;
+type FieldCheck = fn(&Recall<'_>) -> bool;
 
 /// Fields that every record has. Lists are checked only for their type, because copies of old records lack them.
-const EXPECTED: &[(&str, Holds)] = &[
+const EXPECTED: &[(&str, FieldCheck)] = &[
     ("RecallID", |recall| recall.recall_id.is_integer()),
     ("RecallNumber", |recall| recall.recall_number.is_text()),
     ("RecallDate", |recall| recall.recall_date.is_text()),

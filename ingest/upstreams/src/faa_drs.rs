@@ -89,7 +89,7 @@ impl Upstream for FaaDrs {
         let Cursor { offset } = json::read_cursor(stream.name, cursor)?;
         let mut warnings = Vec::new();
         let body = json::body_text(&answer.body, &mut warnings);
-        let found: Found<'_> = serde_json::from_str(&body).map_err(|error| json::not_json(stream.name, &body, &error))?;
+        let found: SearchAnswer<'_> = serde_json::from_str(&body).map_err(|error| json::not_json(stream.name, &body, &error))?;
         let error = text::cut(found.error_message.clean(), NAME_CHARS_MAX);
         if error.contains("internal only") || error.contains("not present") {
             return Err(stop(stream, "errorMessage", &error));
@@ -126,7 +126,7 @@ fn stop(stream: &Stream, field: &str, reason: &str) -> UpstreamError {
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct Found<'a> {
+struct SearchAnswer<'a> {
     #[serde(borrow)]
     error_message: Field<'a>,
     #[serde(borrow)]
@@ -142,9 +142,9 @@ struct Summary<'a> {
     total_items: Field<'a>,
 }
 
-type Holds = fn(&Document<'_>) -> bool;
+type FieldCheck = fn(&Document<'_>) -> bool;
 
-const EXPECTED: &[(&str, Holds)] = &[
+const EXPECTED: &[(&str, FieldCheck)] = &[
     ("documentGuid", |document| document.guid.is_text()),
     ("drs:documentNumber", |document| document.number.is_text()),
     ("drs:adfrawdMake", |document| document.makes.is_text_or_list()),

@@ -21,7 +21,7 @@ use schemas::position::UpstreamCursor;
 use schemas::topics::{DIRECTIVES, MEETINGS, Topic};
 use serde::{Deserialize, Serialize};
 
-use self::document::{ABSTRACT_CHARS_MAX, Document, EXPECTED, Found, Holds, Identity, LIST_MAX, identity, short_hash};
+use self::document::{ABSTRACT_CHARS_MAX, Document, DocumentPage, EXPECTED, FieldCheck, Identity, LIST_MAX, identity, short_hash};
 use self::query::{HOST, ORIGIN, PAGES_MAX, PATH, next_query};
 use crate::drift::FieldCounts;
 use crate::json::{self, Field, Records};
@@ -123,7 +123,7 @@ impl Upstream for FederalRegister {
         let (cursor, search): (Cursor, _) = (json::read_cursor(stream.name, cursor)?, search(stream)?);
         let mut warnings = Vec::new();
         let body = json::body_text(&answer.body, &mut warnings);
-        let found: Found<'_> = serde_json::from_str(&body).map_err(|error| json::not_json(stream.name, &body, &error))?;
+        let found: DocumentPage<'_> = serde_json::from_str(&body).map_err(|error| json::not_json(stream.name, &body, &error))?;
         let count = found.count.integer().and_then(|count| usize::try_from(count).ok());
         let Some(results) = found.results else {
             // Without hits there is no list. Any other answer without one is refused: it does not say that there are no documents.

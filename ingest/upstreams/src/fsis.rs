@@ -176,9 +176,9 @@ fn distinct(dated: Vec<Dated>, warnings: &mut Vec<String>) -> Vec<Observation> {
     distinct.into_iter().map(|(observation, _)| observation).collect()
 }
 
-type Holds = fn(&Notice<'_>) -> bool;
+type FieldCheck = fn(&Notice<'_>) -> bool;
 
-const EXPECTED: &[(&str, Holds)] = &[
+const EXPECTED: &[(&str, FieldCheck)] = &[
     ("field_recall_number", |notice| notice.field_recall_number.is_text_or_list()),
     ("field_title", |notice| notice.field_title.is_text_or_list()),
     ("field_recall_date", |notice| notice.field_recall_date.is_text_or_list()),
@@ -321,7 +321,7 @@ fn brand(notice: &Notice<'_>, title: &str) -> String {
 fn hazard(reasons: Vec<String>, notice: &Notice<'_>, lang: &str) -> String {
     let mut hazards = reasons;
     if lang == "en" {
-        let mut found = Found::default();
+        let mut found = NamedHazards::default();
         match &notice.field_summary {
             Field::List(parts) => parts.iter().for_each(|part| found.read(part.text())),
             field => found.read(field.text()),
@@ -339,12 +339,12 @@ fn hazard(reasons: Vec<String>, notice: &Notice<'_>, lang: &str) -> String {
 
 /// Finds the names in texts, in one pass over their words. Words inside tags do not count.
 #[derive(Default)]
-struct Found {
+struct NamedHazards {
     named: [bool; NAMED.len()],
     undeclared: bool,
 }
 
-impl Found {
+impl NamedHazards {
     fn read(&mut self, text: &str) {
         let mut in_tag = false;
         for part in text.split_inclusive(['<', '>']) {
@@ -378,7 +378,7 @@ mod tests {
     /// Proves that whole words are found in any case, but not inside tags.
     #[test]
     fn finds_words_outside_tags() {
-        let mut found = Found::default();
+        let mut found = NamedHazards::default();
         found.read("<p>Misbranded. Contains<a href=\"/wheat.pdf\">MILK</a>, eggplant &amp; <b>peanuts</b>; E. coli O157 3 < 4 soyé</p>");
         let named: Vec<_> = NAMED.iter().zip(found.named).filter(|(_, found)| *found).map(|(name, _)| *name).collect();
         assert_eq!(named, ["E. coli", "milk", "peanut"]);

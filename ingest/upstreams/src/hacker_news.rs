@@ -107,7 +107,7 @@ impl Upstream for HackerNews {
             return Ok(page);
         }
         let Some((from, to)) = cursor.range() else { return Ok(page) };
-        let found: Found<'_> = serde_json::from_str(&body).map_err(|error| json::not_json(stream.name, &body, &error))?;
+        let found: SearchAnswer<'_> = serde_json::from_str(&body).map_err(|error| json::not_json(stream.name, &body, &error))?;
         let Some(hits) = found.hits else {
             let message = text::cut(text::clean(found.message.text()), 200);
             return Err(json::later(stream.name, format!("an answer without hits: {message}")));
@@ -242,7 +242,7 @@ fn hour_number(at: Timestamp) -> i64 {
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Found<'a> {
+struct SearchAnswer<'a> {
     #[serde(borrow)]
     hits: Option<Vec<&'a RawValue>>,
     #[serde(borrow, rename = "nbHits")]

@@ -255,9 +255,9 @@ fn later_404(stream: &'static str) -> UpstreamError {
     json::later(stream, "status 404 without the text that means no match: has the path changed?")
 }
 
-type Holds = fn(&Report<'_>) -> bool;
+type FieldCheck = fn(&Report<'_>) -> bool;
 
-const EXPECTED: &[(&str, Holds)] = &[
+const EXPECTED: &[(&str, FieldCheck)] = &[
     ("recall_number", |report| report.recall_number.is_text()),
     ("event_id", |report| report.event_id.is_text()),
     ("status", |report| report.status.is_text()),

@@ -274,9 +274,9 @@ fn is_article(title: &str) -> bool {
     title != MAIN_PAGE && title != UNKNOWN_PAGE && namespace.is_none_or(|namespace| !NAMESPACES.contains(&namespace))
 }
 
-type Holds = fn(&Row<'_>) -> bool;
+type FieldCheck = fn(&Row<'_>) -> bool;
 
-const EXPECTED: &[(&str, Holds)] =
+const EXPECTED: &[(&str, FieldCheck)] =
     &[("article", |row| row.article.is_text()), ("views", |row| row.views.is_integer()), ("rank", |row| row.rank.is_integer())];
 
 #[derive(Default, Deserialize)]

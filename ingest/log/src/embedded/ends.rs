@@ -33,7 +33,7 @@ pub(super) struct EndsFile {
 }
 
 /// The result of reading the file.
-pub(super) enum Found {
+pub(super) enum EndsRead {
     /// The file does not exist.
     Nothing,
     /// The newer of the intact slots, and whether the log was flushed then.
@@ -48,13 +48,13 @@ pub(super) fn path(dir: &Path) -> PathBuf {
 }
 
 /// Reads the file.
-pub(super) fn read(dir: &Path) -> io::Result<Found> {
-    let Some(bytes) = durable_file::read(&path(dir))? else { return Ok(Found::Nothing) };
+pub(super) fn read(dir: &Path) -> io::Result<EndsRead> {
+    let Some(bytes) = durable_file::read(&path(dir))? else { return Ok(EndsRead::Nothing) };
     if bytes.len() % (2 * SLOT_BYTES_UNIT) != 0 {
-        return Ok(Found::Damaged);
+        return Ok(EndsRead::Damaged);
     }
     let newest = bytes.chunks((bytes.len() / 2).max(1)).filter_map(decode).max_by_key(|(generation, ..)| *generation);
-    Ok(newest.map_or(Found::Damaged, |(_, is_flushed, ends)| Found::Ends(ends, is_flushed)))
+    Ok(newest.map_or(EndsRead::Damaged, |(_, is_flushed, ends)| EndsRead::Ends(ends, is_flushed)))
 }
 
 impl EndsFile {
@@ -143,11 +143,11 @@ mod tests {
 
     fn read_ends(dir: &Path) -> Option<Ends> {
         match read(dir).unwrap() {
-            Found::Ends(ends, is_flushed) => {
+            EndsRead::Ends(ends, is_flushed) => {
                 assert_eq!(is_flushed, ends == self::ends(4));
                 Some(ends)
             }
-            Found::Nothing | Found::Damaged => None,
+            EndsRead::Nothing | EndsRead::Damaged => None,
         }
     }
 
@@ -155,7 +155,7 @@ mod tests {
     #[test]
     fn newest_whole_slot_counts() {
         let dir = tempfile::tempdir().unwrap();
-        assert!(matches!(read(dir.path()).unwrap(), Found::Nothing));
+        assert!(matches!(read(dir.path()).unwrap(), EndsRead::Nothing));
         let mut file = EndsFile::create(dir.path(), &ends(0)).unwrap();
         assert_eq!(read_ends(dir.path()), Some(ends(0)));
         for i in 1..=4 {
@@ -172,11 +172,11 @@ mod tests {
             assert!(one == Some(ends(4)) || one == Some(ends(3)), "byte {at}");
             bad[at + whole.len() / 2] ^= 0x10;
             fs::write(path(dir.path()), &bad).unwrap();
-            assert!(matches!(read(dir.path()).unwrap(), Found::Damaged), "byte {at}");
+            assert!(matches!(read(dir.path()).unwrap(), EndsRead::Damaged), "byte {at}");
         }
         for length in [0, 1, 10, whole.len() / 3] {
             fs::write(path(dir.path()), &whole[..length]).unwrap();
-            assert!(matches!(read(dir.path()).unwrap(), Found::Damaged), "cut at {length}");
+            assert!(matches!(read(dir.path()).unwrap(), EndsRead::Damaged), "cut at {length}");
         }
     }
 }

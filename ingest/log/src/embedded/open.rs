@@ -12,7 +12,7 @@ use schemas::position::LogOffset;
 use schemas::topics::Topic;
 use tokio::sync::watch;
 
-use super::ends::{self, Ends, EndsFile, Found};
+use super::ends::{self, Ends, EndsFile, EndsRead};
 use super::format;
 use super::journal_backup::{BACKUP_DIR, JournalBackup};
 use super::options::Options;
@@ -47,9 +47,9 @@ pub(super) fn open(dir: &Path, options: &Options) -> Result<Opened, Error> {
     let known = match ends::read(dir)
         .map_err(|error| unavailable(format!("the log's file {} cannot be read", ends::path(dir).display()), error))?
     {
-        Found::Ends(ends, is_flushed) => Some((ends, is_flushed)),
-        Found::Nothing => None,
-        Found::Damaged => {
+        EndsRead::Ends(ends, is_flushed) => Some((ends, is_flushed)),
+        EndsRead::Nothing => None,
+        EndsRead::Damaged => {
             let what = format!(
                 "the log's file {} is damaged, so it is unknown whether the log is whole; remove the file to continue with the records that the log still has",
                 ends::path(dir).display()

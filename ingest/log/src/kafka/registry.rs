@@ -113,7 +113,7 @@ struct Registered {
 }
 
 #[derive(Deserialize)]
-struct Found {
+struct RegisteredSchema {
     schema: String,
     /// Absent for Avro schemas.
     #[serde(default, rename = "schemaType")]
@@ -192,7 +192,7 @@ impl Registry {
         match status {
             StatusCode::NOT_FOUND => Ok(None),
             status if status.is_success() => {
-                let found: Found = serde_json::from_slice(&body).map_err(|error| self.unexpected_response(&what, error))?;
+                let found: RegisteredSchema = serde_json::from_slice(&body).map_err(|error| self.unexpected_response(&what, error))?;
                 Ok(found.schema_type.is_none_or(|schema_type| schema_type == "AVRO").then_some(found.schema))
             }
             status => Err(self.status(&what, status, &body)),

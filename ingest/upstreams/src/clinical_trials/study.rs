@@ -25,10 +25,10 @@ const INSTITUTIONS_MAX: usize = 400;
 const UNITED_STATES: &str = "United States";
 
 /// A check whether a study has a required field.
-pub(super) type Holds = fn(&Study<'_>) -> bool;
+pub(super) type FieldCheck = fn(&Study<'_>) -> bool;
 
 /// The fields that every study has.
-pub(super) const EXPECTED: &[(&str, Holds)] = &[
+pub(super) const EXPECTED: &[(&str, FieldCheck)] = &[
     ("protocolSection", |study| study.protocol_section.is_object()),
     ("identificationModule.nctId", |study| study.sections(&mut None).identification.nct_id.is_text()),
     ("identificationModule.briefTitle", |study| study.sections(&mut None).identification.brief_title.is_text()),

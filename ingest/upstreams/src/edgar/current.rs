@@ -61,9 +61,9 @@ struct Entry {
     fact: FilingFact,
 }
 
-type Holds = fn(&Element) -> bool;
+type FieldCheck = fn(&Element) -> bool;
 
-const EXPECTED: &[(&str, Holds)] = &[
+const EXPECTED: &[(&str, FieldCheck)] = &[
     ("title", |entry| entry.child("title").is_some()),
     ("category", |entry| entry.child("category").is_some_and(|category| !category.attribute("term").is_empty())),
     ("id", |entry| entry.text("id").contains("accession-number=")),

@@ -36,9 +36,9 @@ struct Row<'a> {
     title: Field<'a>,
 }
 
-type Holds = fn(&Row<'_>) -> bool;
+type FieldCheck = fn(&Row<'_>) -> bool;
 
-const EXPECTED: &[(&str, Holds)] =
+const EXPECTED: &[(&str, FieldCheck)] =
     &[("cik_str", |row| row.cik_str.is_integer()), ("ticker", |row| row.ticker.is_text()), ("title", |row| row.title.is_text())];
 
 pub(super) fn map(stream: &Stream, answer: &Answer) -> Result<Page, UpstreamError> {

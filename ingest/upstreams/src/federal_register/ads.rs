@@ -18,7 +18,9 @@ use schemas::facts::directives::DirectiveFact;
 use serde::{Deserialize, Serialize};
 use url::Url;
 
-use super::{ABSTRACT_CHARS_MAX, Document, Found, HOST, Holds, LIST_MAX, ORIGIN, PAGES_MAX, PATH, identity, next_query, short_hash};
+use super::{
+    ABSTRACT_CHARS_MAX, Document, DocumentPage, FieldCheck, HOST, LIST_MAX, ORIGIN, PAGES_MAX, PATH, identity, next_query, short_hash,
+};
 use crate::drift::FieldCounts;
 use crate::json::{self, Records};
 use crate::{Answer, Incomplete, Observation, Page, Reject, Request, Settings, Stream, UpstreamError, Window, drift, text};
@@ -53,7 +55,7 @@ const FIELDS: &[&str] = &[
     "raw_text_url",
 ];
 
-const EXPECTED: &[(&str, Holds)] = &[
+const EXPECTED: &[(&str, FieldCheck)] = &[
     ("document_number", |document| document.document_number.is_text()),
     ("title", |document| document.title.is_text()),
     ("publication_date", |document| document.publication_date.is_text()),
@@ -196,7 +198,7 @@ fn found(stream: &Stream, cursor: Cursor, answer: &Answer, today: Date) -> Resul
     if let Ok(rejected) = serde_json::from_str::<Rejected>(&body) {
         return Ok(of_text(rejected.document, &rejected.text));
     }
-    let found: Found<'_> = serde_json::from_str(&body).map_err(|error| json::not_json(stream.name, &body, &error))?;
+    let found: DocumentPage<'_> = serde_json::from_str(&body).map_err(|error| json::not_json(stream.name, &body, &error))?;
     let count = found.count.integer().and_then(|count| usize::try_from(count).ok());
     let Some(results) = found.results else {
         return match count {

@@ -30,7 +30,7 @@ pub(super) fn short_hash(text: &str) -> String {
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Found<'a> {
+pub(super) struct DocumentPage<'a> {
     #[serde(borrow)]
     pub(super) count: Field<'a>,
     #[serde(borrow)]
@@ -39,9 +39,9 @@ pub(super) struct Found<'a> {
     pub(super) results: Option<Vec<&'a RawValue>>,
 }
 
-pub(super) type Holds = fn(&Document<'_>) -> bool;
+pub(super) type FieldCheck = fn(&Document<'_>) -> bool;
 
-pub(super) const EXPECTED: &[(&str, Holds)] = &[
+pub(super) const EXPECTED: &[(&str, FieldCheck)] = &[
     ("document_number", |document| document.document_number.is_text()),
     ("title", |document| document.title.is_text()),
     ("publication_date", |document| document.publication_date.is_text()),

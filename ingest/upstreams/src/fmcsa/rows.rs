@@ -157,10 +157,10 @@ struct Row<'a> {
     bond_file: Field<'a>,
 }
 
-type Holds = fn(&Row<'_>) -> bool;
+type FieldCheck = fn(&Row<'_>) -> bool;
 
 /// The fields without which a dataset has another form than this program knows.
-fn expected(dataset: Dataset) -> &'static [(&'static str, Holds)] {
+fn expected(dataset: Dataset) -> &'static [(&'static str, FieldCheck)] {
     match dataset {
         Dataset::Census => &[
             ("dot_number", |row| row.dot_number.is_filled()),

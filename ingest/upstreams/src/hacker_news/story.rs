@@ -19,10 +19,10 @@ const FIRST_S: i64 = 1_160_352_000;
 /// The largest id that is read. A JSON number holds it exactly.
 const ID_MAX: u64 = 1 << 53;
 
-type Holds = fn(&Story<'_>) -> bool;
+type FieldCheck = fn(&Story<'_>) -> bool;
 
 /// What every story of an answer has.
-pub(super) const EXPECTED: &[(&str, Holds)] = &[
+pub(super) const EXPECTED: &[(&str, FieldCheck)] = &[
     ("objectID", |story| !story.id().is_absent()),
     ("title", |story| story.title.is_text() || story.is_gone()),
     ("created_at_i", |story| story.created().is_integer()),

@@ -62,9 +62,9 @@ pub(super) fn map(stream: &Stream, cursor: &Cursor, answer: &Answer, today: Date
     Ok(Page { observations, rejects, next: next.map(json::write_cursor), warnings, fields, ..Page::default() })
 }
 
-type Holds = fn(&Row<'_>) -> bool;
+type FieldCheck = fn(&Row<'_>) -> bool;
 
-const EXPECTED: &[(&str, Holds)] = &[
+const EXPECTED: &[(&str, FieldCheck)] = &[
     ("nhtsa_id", |row| row.nhtsa_id.is_text()),
     ("report_received_date", |row| row.report_received_date.is_text()),
     ("manufacturer", |row| row.manufacturer.is_text()),

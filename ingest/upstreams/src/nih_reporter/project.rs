@@ -22,10 +22,10 @@ const AMOUNT_MAX: i64 = 1_000_000_000_000;
 const YEARS_AHEAD_MAX: i16 = 30;
 
 /// Whether a record has a field.
-pub(super) type Holds = fn(&Project<'_>) -> bool;
+pub(super) type FieldCheck = fn(&Project<'_>) -> bool;
 
 /// Fields that every record has, at least as null. Records without an id are not an answer to our request.
-pub(super) const EXPECTED: &[(&str, Holds)] = &[
+pub(super) const EXPECTED: &[(&str, FieldCheck)] = &[
     ("appl_id", |project| id_of(project).is_some()),
     ("project_num", |project| project.appl_id.is_absent() || project.project_num.is_text()),
     ("project_title", |project| project.appl_id.is_absent() || is_text(&project.project_title)),

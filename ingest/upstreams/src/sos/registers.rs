@@ -49,9 +49,9 @@ pub(super) struct Register {
     day_column: &'static str,
     /// The requested columns that can say where a person lives. They are not stored with rejected rows.
     personal: &'static [&'static str],
-    expected: &'static [(&'static str, Holds)],
+    expected: &'static [(&'static str, FieldCheck)],
     /// Columns that not every row has. They are counted, so that one that vanishes stops the stream.
-    counted: &'static [(&'static str, Holds)],
+    counted: &'static [(&'static str, FieldCheck)],
     read: fn(&Row<'_>) -> RegisterRow,
 }
 
@@ -288,7 +288,7 @@ struct Row<'a> {
     zip_code: Field<'a>,
 }
 
-type Holds = fn(&Row<'_>) -> bool;
+type FieldCheck = fn(&Row<'_>) -> bool;
 
 /// What a row says: the fact, the texts of its day and of its number in the key of the fact, and which of an entity's rows it is.
 #[derive(Debug, Default)]
