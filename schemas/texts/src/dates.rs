@@ -226,9 +226,9 @@ fn named_month(tokens: &[Token], at: usize) -> Option<(Raw, usize)> {
     let month = month_of(text(tokens, at))?;
     let is_short = text(tokens, at).len() < 5 && text(tokens, at) != "may";
     let next = if is_short { skip(tokens, at + 1, ".") } else { at + 1 };
-    let of = skip(tokens, skip(tokens, next, ","), "of");
-    if let Some(year) = year_of(text(tokens, of)) {
-        return Some((Raw::range(year, month, 1, Precision::Month), of + 1 - at));
+    let year_at = skip(tokens, skip(tokens, next, ","), "of");
+    if let Some(year) = year_of(text(tokens, year_at)) {
+        return Some((Raw::range(year, month, 1, Precision::Month), year_at + 1 - at));
     }
     let day = day_of(text(tokens, next))?;
     let after = next + 1;
@@ -265,9 +265,9 @@ fn day_first(tokens: &[Token], at: usize) -> Option<(Raw, usize)> {
     let day = day_of(text(tokens, at))?;
     let named = skip(tokens, at + 1, "of");
     let month = month_of(text(tokens, named))?;
-    let of = skip(tokens, skip(tokens, named + 1, "."), ",");
-    let year = year_of(text(tokens, of))?;
-    Some((Raw::day(Some(year), month, day), of + 1 - at))
+    let year_at = skip(tokens, skip(tokens, named + 1, "."), ",");
+    let year = year_of(text(tokens, year_at))?;
+    Some((Raw::day(Some(year), month, day), year_at + 1 - at))
 }
 
 /// `2026-11-27`, `11/27/2026`.
@@ -305,8 +305,8 @@ fn part_of_year(tokens: &[Token], at: usize) -> Option<(Raw, usize)> {
         if let Some(year) = year {
             return range(i16::try_from(year).ok()?, letter, number).map(|raw| (raw, 1));
         }
-        let of = skip(tokens, skip(tokens, skip(tokens, at + 1, ","), "-"), "of");
-        return range(year_of(text(tokens, of))?, letter, number).map(|raw| (raw, of + 1 - at));
+        let year_at = skip(tokens, skip(tokens, skip(tokens, at + 1, ","), "-"), "of");
+        return range(year_of(text(tokens, year_at))?, letter, number).map(|raw| (raw, year_at + 1 - at));
     }
     let ordinal = match word {
         "1st" => 0,
@@ -322,16 +322,16 @@ fn part_of_year(tokens: &[Token], at: usize) -> Option<(Raw, usize)> {
         _ => return None,
     };
     let behind = if text(tokens, named) == "calendar" { named + 2 } else { named + 1 };
-    let mut of = skip(tokens, skip(tokens, behind, ","), "of");
+    let mut year_at = skip(tokens, skip(tokens, behind, ","), "of");
     for filler in ["the", "calendar", "year"] {
-        of = skip(tokens, of, filler);
+        year_at = skip(tokens, year_at, filler);
     }
-    range(year_of(text(tokens, of))?, letter, i8::try_from(ordinal + 1).ok()?).map(|raw| (raw, of + 1 - at))
+    range(year_of(text(tokens, year_at))?, letter, i8::try_from(ordinal + 1).ok()?).map(|raw| (raw, year_at + 1 - at))
 }
 
 /// `early 2027`, `mid-2027`, `late in 2027`, `the end of 2027`, `year-end 2027`.
 fn third(tokens: &[Token], at: usize) -> Option<(Raw, usize)> {
-    let (month, mut of) = match text(tokens, at) {
+    let (month, mut year_at) = match text(tokens, at) {
         "early" | "beginning" => (1, at + 1),
         "mid" | "middle" => (5, at + 1),
         "late" => (9, at + 1),
@@ -340,10 +340,10 @@ fn third(tokens: &[Token], at: usize) -> Option<(Raw, usize)> {
         _ => return None,
     };
     for filler in ["-", "in", "of", "calendar", "year"] {
-        of = skip(tokens, of, filler);
+        year_at = skip(tokens, year_at, filler);
     }
-    let year = year_of(text(tokens, of))?;
-    Some((Raw::range(year, month, 4, Precision::Third), of + 1 - at))
+    let year = year_of(text(tokens, year_at))?;
+    Some((Raw::range(year, month, 4, Precision::Third), year_at + 1 - at))
 }
 
 /// `in 2027`, `during 2027`, `by 2027`, `calendar year 2027`.
