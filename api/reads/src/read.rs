@@ -4,6 +4,7 @@
 
 mod arguments;
 mod definition;
+mod difference;
 mod free_rows;
 mod hidden;
 mod new_records;
@@ -11,13 +12,14 @@ pub mod pages;
 mod reader;
 mod row_texts;
 mod shared;
+mod tool_read;
 mod upstream_search;
 
 use std::borrow::Cow;
 use std::marker::PhantomData;
 
 use operation::problem::Problem;
-use operation::{Answer, Body, Call, Operation};
+use operation::{Answer, Body, Call, Definition, Operation};
 use proofs::evidence::ARTIFACT_HASH;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use schemas::error_code::ErrorCode;
@@ -25,7 +27,9 @@ use serde_json::Value;
 
 use arguments::Arguments;
 pub use arguments::{filter_properties, properties_of, read_filter};
-pub use definition::{Difference, Read};
+pub use definition::{Read, Tool};
+pub use difference::Difference;
+use difference::renamed;
 pub use free_rows::{FreeRows, order_by_shown};
 pub use hidden::hidden_note;
 pub use new_records::NewRecords;
@@ -33,6 +37,7 @@ pub use pages::Extent;
 pub use reader::{Completeness, Period, Reader, Window};
 pub use row_texts::{RowTexts, text_around};
 pub use shared::{FilterOf, RecordOf};
+use tool_read::ToolOf;
 pub use upstream_search::{Search, Searched, UpstreamRecords, filled};
 
 /// The operation of a read.
@@ -47,14 +52,32 @@ pub fn operation<T: Read>() -> Operation {
     Operation::define::<Arguments<T>, Noted<T::Answer>, _, _>(T::definition(), answer::<T>)
 }
 
+/// The operation of the tool of a read, which differs from its route.
+///
+/// # Panics
+/// When [`Tool::TOOL_FILTER`] names a field that the filter does not have.
+#[must_use]
+pub fn tool<T: Tool>() -> Operation {
+    operation::<ToolOf<T>>()
+}
+
+/// Answers a call. A problem of an argument has the name that the argument has on the surface.
 async fn answer<T: Read>(call: Call, arguments: Arguments<T>) -> Result<Answer, Problem> {
+    run(call, arguments).await.map_err(|problem| match renamed(T::DIFFERENCES, &problem.parameter) {
+        Some(name) => problem.about(name),
+        None => problem,
+    })
+}
+
+async fn run<T: Read>(call: Call, arguments: Arguments<T>) -> Result<Answer, Problem> {
     let Arguments { own, filter, shared, fingerprint } = arguments;
     let filter = own.filter(filter)?;
-    let mut reader = Reader::new(call, shared, T::LIMIT, &format!("{}/{fingerprint}", T::definition().name)).await?;
+    let Definition { name, list, surface, .. } = T::definition();
+    let mut reader = Reader::new(call, shared, T::LIMIT, &format!("{name}/{fingerprint}")).await?.on(surface, T::DIFFERENCES);
     if reader.is_preview() {
         return Answer::json(&own.preview(filter, &mut reader).await?);
     }
-    let (list, form) = (T::definition().list, reader.call().form);
+    let form = reader.call().form;
     let (rows, mut answer) = {
         let mut answered = own.answer(filter.clone(), &mut reader).await?;
         (T::take_rows(&mut answered), Answer::json(&answered)?)

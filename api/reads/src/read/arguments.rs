@@ -10,7 +10,8 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
-use super::definition::{Difference, Read};
+use super::definition::Read;
+use super::difference::Difference;
 use super::shared::{FilterOf, Shared};
 
 /// The arguments of a read.
@@ -48,14 +49,8 @@ impl<T: Read> JsonSchema for Arguments<T> {
         }
         let mut fields = filter_properties::<T::Service>(generator);
         fields.retain(|name, _| T::FILTER.contains(&name.as_str()));
+        adapt_schema(&mut schema, T::DIFFERENCES);
         let properties = properties_of(&mut schema);
-        for Difference { argument, default, description } in T::DIFFERENCES {
-            let Some(property) = properties.get_mut(*argument) else { continue };
-            property["default"] = default();
-            if let Some(description) = description {
-                property["description"] = (*description).into();
-            }
-        }
         properties.extend(shared);
         properties.extend(fields);
         schema
@@ -68,9 +63,7 @@ impl<'de, T: Read> Deserialize<'de> for Arguments<T> {
         let is_bound = |name: &&String| !matches!(name.as_str(), "limit" | "after");
         let bound: BTreeMap<&String, &Value> = own.iter().filter(|(name, _)| is_bound(name)).collect();
         let fingerprint = Hash32::of(serde_json::to_string(&bound).unwrap_or_default().as_bytes()).to_string();
-        for difference in T::DIFFERENCES {
-            own.entry(difference.argument).or_insert_with(difference.default);
-        }
+        adapt_arguments(&mut own, T::DIFFERENCES);
         let fields = T::FILTER.iter().filter_map(|name| own.remove_entry(*name)).collect();
         let shared =
             ["limit", "days", "after", "asOf"].iter().filter(|name| Self::has(name)).filter_map(|name| own.remove_entry(*name)).collect();
@@ -80,6 +73,50 @@ impl<'de, T: Read> Deserialize<'de> for Arguments<T> {
             shared: serde_json::from_value(Value::Object(shared)).map_err(D::Error::custom)?,
             own: serde_json::from_value(Value::Object(own)).map_err(D::Error::custom)?,
         })
+    }
+}
+
+/// Makes the schema of a type's arguments that of a surface with these differences.
+fn adapt_schema(schema: &mut Schema, differences: &[Difference]) {
+    for difference in differences {
+        let properties = properties_of(schema);
+        match difference {
+            Difference::Default { argument, default, description } => {
+                let Some(property) = properties.get_mut(*argument) else { continue };
+                property["default"] = default();
+                if let Some(description) = description {
+                    property["description"] = (*description).into();
+                }
+            }
+            Difference::Without(argument) => {
+                properties.remove(*argument);
+            }
+            Difference::Renamed { argument, name } => {
+                let Some(property) = properties.remove(*argument) else { continue };
+                properties.insert((*name).to_owned(), property);
+                let required = schema.get_mut("required").and_then(Value::as_array_mut);
+                for required in required.into_iter().flatten().filter(|required| **required == *argument) {
+                    *required = (*name).into();
+                }
+            }
+        }
+    }
+}
+
+/// Makes the arguments of a call on a surface with these differences those of the type.
+fn adapt_arguments(arguments: &mut Map<String, Value>, differences: &[Difference]) {
+    for difference in differences {
+        match difference {
+            Difference::Default { argument, default, .. } => {
+                arguments.entry(*argument).or_insert_with(*default);
+            }
+            Difference::Without(_) => {}
+            Difference::Renamed { argument, name } => {
+                if let Some(value) = arguments.remove(*name) {
+                    arguments.insert((*argument).to_owned(), value);
+                }
+            }
+        }
     }
 }
 
@@ -132,9 +169,58 @@ fn split(value: &mut Value) {
 
 #[cfg(test)]
 mod tests {
+    use schemars::json_schema;
     use serde_json::json;
 
     use super::*;
+    use crate::read::difference::renamed;
+
+    /// Proves how the schema and the arguments of a call follow from each kind of difference, and that arguments without a difference stay as they are.
+    #[test]
+    fn differences() {
+        let differences = [
+            Difference::Default { argument: "days", default: || json!(730), description: Some("Days.") },
+            Difference::Default { argument: "limit", default: || json!(200), description: None },
+            Difference::Without("after"),
+            Difference::Renamed { argument: "name", name: "drug" },
+        ];
+        let of = |kind: &str, more: Value| {
+            let mut property = json!({ "type": kind, "description": "Own." });
+            property.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            property
+        };
+        let mut schema = json_schema!({
+            "properties": {
+                "name": of("string", json!({ "minLength": 3 })),
+                "kind": of("string", json!({})),
+                "days": of("integer", json!({ "default": 30 })),
+                "limit": of("integer", json!({ "default": 50 })),
+                "after": of("string", json!({})),
+            },
+            "required": ["kind", "name"],
+        });
+        adapt_schema(&mut schema, &differences);
+        let expected = json!({
+            "properties": {
+                "drug": of("string", json!({ "minLength": 3 })),
+                "kind": of("string", json!({})),
+                "days": { "type": "integer", "description": "Days.", "default": 730 },
+                "limit": of("integer", json!({ "default": 200 })),
+            },
+            "required": ["kind", "drug"],
+        });
+        assert_eq!(schema.to_value(), expected);
+
+        for (given, expected) in [
+            (json!({ "drug": "a", "kind": "b" }), json!({ "name": "a", "kind": "b", "days": 730, "limit": 200 })),
+            (json!({ "days": 1, "limit": 2 }), json!({ "days": 1, "limit": 2 })),
+        ] {
+            let mut arguments = given.as_object().unwrap().clone();
+            adapt_arguments(&mut arguments, &differences);
+            assert_eq!(Value::Object(arguments), expected);
+        }
+        assert_eq!((renamed(&differences, "name"), renamed(&differences, "days")), (Some("drug"), None));
+    }
 
     /// Proves that a text with commas, an array and both together are read as the same list, and that a number stays a number.
     #[test]

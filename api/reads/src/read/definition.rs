@@ -9,20 +9,10 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use super::difference::Difference;
 use super::reader::Reader;
 use super::row_texts::RowTexts;
 use super::shared::FilterOf;
-
-/// What a surface says differently of an argument that it shares with another surface.
-#[derive(Clone, Copy, Debug)]
-pub struct Difference {
-    /// The name of the argument.
-    pub argument: &'static str,
-    /// Its default on this surface.
-    pub default: fn() -> Value,
-    /// Its description on this surface; `None` if it is that of the other one.
-    pub description: Option<&'static str>,
-}
 
 /// An operation that reads a service at one position. The type holds the arguments that only this operation has.
 pub trait Read: DeserializeOwned + JsonSchema + Send + 'static {
@@ -73,4 +63,18 @@ pub trait Read: DeserializeOwned + JsonSchema + Send + 'static {
         filter: FilterOf<Self::Service>,
         reader: &mut Reader<Self::Service>,
     ) -> impl Future<Output = Result<Self::Answer, Problem>> + Send;
+}
+
+/// A read whose tool differs from its route, which [`Read`] defines: in its definition (price, texts), its filter, or what its arguments are called and default
+/// to. Where the answers differ as well, [`Reader::is_tool`] tells which one is wanted.
+pub trait Tool: Read {
+    /// The fields of the service's filter that are arguments of the tool.
+    const TOOL_FILTER: &'static [&'static str] = Self::FILTER;
+    /// How the arguments of the tool differ from what the type says of them.
+    const TOOL_DIFFERENCES: &'static [Difference] = &[];
+    /// What documents say of the arguments of the tool as a whole.
+    const ABOUT_ARGUMENTS: &'static str;
+
+    /// What the tool is called, and what documents say about it.
+    fn tool() -> Definition;
 }

@@ -19,13 +19,14 @@ use jiff::ToSpan;
 use jiff::civil::Date;
 use operation::context::{Context, Part};
 use operation::problem::Problem;
-use operation::{Call, Stage};
+use operation::{Call, Stage, Surface};
 use schemars::JsonSchema;
 use schemas::position::Seq;
 use schemas::views::accounts::Tier;
 use schemas::views::records::Record;
 use serde::Serialize;
 
+use super::difference::{Difference, renamed};
 use super::pages::{Next, empty_page_note};
 use super::shared::{RecordOf, Shared};
 
@@ -43,6 +44,8 @@ pub struct Reader<S: WatchableFeed> {
     /// Identifies the arguments to which a search belongs.
     pub(super) fingerprint: String,
     notes: ResponseNotes,
+    surface: Surface,
+    differences: &'static [Difference],
     service: PhantomData<fn() -> S>,
 }
 
@@ -106,7 +109,13 @@ impl<S: WatchableFeed> Reader<S> {
             next = Some(place);
         }
         let (is_current, fingerprint) = (shared.as_of.is_none() || is_preview_of_hidden, fingerprint.to_owned());
-        Ok(Self { call, at, limit, days: shared.days, is_current, next, fingerprint, notes, service: PhantomData })
+        let (surface, days) = (Surface::Both, shared.days);
+        Ok(Self { call, at, limit, days, is_current, next, fingerprint, notes, surface, differences: &[], service: PhantomData })
+    }
+
+    /// The reader for an operation of this surface, whose arguments have these differences.
+    pub(super) fn on(self, surface: Surface, differences: &'static [Difference]) -> Self {
+        Self { surface, differences, ..self }
     }
 
     /// A reader for an operation that has no further shared arguments than `asOf`.
@@ -121,6 +130,18 @@ impl<S: WatchableFeed> Reader<S> {
     #[must_use]
     pub fn call(&self) -> &Call {
         &self.call
+    }
+
+    /// Whether the answer is that of a tool which differs from its route.
+    #[must_use]
+    pub fn is_tool(&self) -> bool {
+        self.surface == Surface::Tool
+    }
+
+    /// The name of an argument as the caller knows it, given the one that the type of the arguments has for it.
+    #[must_use]
+    pub fn argument(&self, own: &'static str) -> &'static str {
+        renamed(self.differences, own).unwrap_or(own)
     }
 
     /// The context of the call.

@@ -112,8 +112,12 @@ pub struct ToolArguments(Arguments);
 
 /// How the arguments of the paid answer differ from those of the route: they reach over the full horizon.
 pub(super) const DIFFERENCES: &[Difference] = &[
-    Difference { argument: "days", default: || DAYS_MAX.into(), description: Some("How many days ahead an event's window may begin.") },
-    Difference { argument: "limit", default: || ROWS_MAX.into(), description: None },
+    Difference::Default {
+        argument: "days",
+        default: || DAYS_MAX.into(),
+        description: Some("How many days ahead an event's window may begin."),
+    },
+    Difference::Default { argument: "limit", default: || ROWS_MAX.into(), description: None },
 ];
 
 impl Read for ToolArguments {
