@@ -58,10 +58,10 @@ pub fn service() -> Registration {
         calendar::operation(),
         read::operation::<company::Arguments>(),
         read::operation::<drug::Arguments>(),
-        read::operation::<upcoming::ToolArguments>(),
+        read::tool::<upcoming::Arguments>(),
         read::operation::<pay::Arguments>().sold_by("tool", pay::PRICES),
-        read::operation::<company::ToolArguments>(),
-        read::operation::<drug::ToolArguments>(),
+        read::tool::<company::Arguments>(),
+        read::tool::<drug::Arguments>(),
         changes_since::operation::<followed::Catalysts>(changes),
     ])
     .with(operations::<followed::Catalysts>())

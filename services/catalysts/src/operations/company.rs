@@ -9,11 +9,11 @@ use texts::tickers::{names_ticker, tickers};
 
 use super::filter::{Filter, ticker};
 use super::followed::Catalysts;
-use super::list::{Events, Extent, PREVIEW_ROWS, extent, of_lists};
+use super::list::{Events, PREVIEW_ROWS, extent, of_lists};
 use feed::filter::Filter as _;
 use operation::problem::Problem;
 use operation::{Definition, Surface};
-use reads::read::{Read, Reader};
+use reads::read::{Difference, Read, Reader, Tool};
 
 /// Arguments of `company`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -43,60 +43,22 @@ pub(crate) fn limit_default() -> usize {
     50
 }
 
-/// What both surfaces say about the operation.
-fn definition() -> Definition {
-    Definition {
-        name: "company",
-        path: "/v1/company",
-        summary: "Catalysts of one company: upcoming ones first, then those that are over.",
-        description: "A company is found by a ticker of the SEC's list, which matches the sponsor of a trial only if the names are equal. A paid key also \
-            shows events that are over, the latest first. Without one: the next 30 days.",
-        list: "catalysts",
-        surface: Surface::Route,
-        errors: &[ErrorCode::AsOfInvalid, ErrorCode::CursorInvalid],
-        example: json!({ "ticker": "CLDB" }),
-        ..Definition::read()
-    }
-}
-
 impl Read for Arguments {
     type Service = Catalysts;
     type Answer = Events;
 
     fn definition() -> Definition {
-        definition()
-    }
-
-    fn filter(&self, _: Filter) -> Result<Filter, Problem> {
-        Filter { ticker: Some(ticker("ticker", &self.ticker)?), ..Filter::default() }.normalize()
-    }
-
-    async fn answer(self, _filter: Filter, reader: &mut Reader<Catalysts>) -> Result<Events, Problem> {
-        let extent = extent(reader, self.days, self.limit, None);
-        events(reader, &self.ticker, extent, self.after.as_deref()).await
-    }
-}
-
-/// Arguments of the tool `catalyst_for_company`.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct ToolArguments {
-    /// Ticker of the company in any spelling: BRK-B, also brk.b, NYSE: BRK/B.
-    #[schemars(length(min = 1, max = 60))]
-    pub ticker: String,
-}
-
-impl Read for ToolArguments {
-    type Service = Catalysts;
-    type Answer = Events;
-
-    fn definition() -> Definition {
         Definition {
-            name: "catalyst_for_company",
-            path: "",
-            surface: Surface::Tool,
-            when: "Use it for the next events of one listed company.",
-            ..definition()
+            name: "company",
+            path: "/v1/company",
+            summary: "Catalysts of one company: upcoming ones first, then those that are over.",
+            description: "A company is found by a ticker of the SEC's list, which matches the sponsor of a trial only if the names are equal. A paid key also \
+                shows events that are over, the latest first. Without one: the next 30 days.",
+            list: "catalysts",
+            surface: Surface::Route,
+            errors: &[ErrorCode::AsOfInvalid, ErrorCode::CursorInvalid],
+            example: json!({ "ticker": "CLDB" }),
+            ..Definition::read()
         }
     }
 
@@ -105,14 +67,27 @@ impl Read for ToolArguments {
     }
 
     async fn answer(self, _filter: Filter, reader: &mut Reader<Catalysts>) -> Result<Events, Problem> {
-        let extent = extent(reader, days_default(), limit_default(), Some(PREVIEW_ROWS));
-        events(reader, &self.ticker, extent, None).await
+        let free_rows_max = reader.is_tool().then_some(PREVIEW_ROWS);
+        let extent = extent(reader, self.days, self.limit, free_rows_max);
+        let wanted = tickers(&self.ticker);
+        let is_own = |record: &Catalyst| names_ticker(&record.ticker, &wanted);
+        let lists: Vec<String> = wanted.iter().map(|ticker| format!("ticker/{ticker}")).collect();
+        of_lists(reader, &lists, extent, self.after.as_deref(), &is_own).await
     }
 }
 
-async fn events(reader: &mut Reader<Catalysts>, text: &str, extent: Extent, after: Option<&str>) -> Result<Events, Problem> {
-    let wanted = tickers(text);
-    let is_own = |record: &Catalyst| names_ticker(&record.ticker, &wanted);
-    let lists: Vec<String> = wanted.iter().map(|ticker| format!("ticker/{ticker}")).collect();
-    of_lists(reader, &lists, extent, after, &is_own).await
+impl Tool for Arguments {
+    const TOOL_DIFFERENCES: &'static [Difference] =
+        &[Difference::Without("days"), Difference::Without("limit"), Difference::Without("after")];
+    const ABOUT_ARGUMENTS: &'static str = "Arguments of the tool `catalyst_for_company`.";
+
+    fn tool() -> Definition {
+        Definition {
+            name: "catalyst_for_company",
+            path: "",
+            surface: Surface::Tool,
+            when: "Use it for the next events of one listed company.",
+            ..Self::definition()
+        }
+    }
 }

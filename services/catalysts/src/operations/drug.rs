@@ -9,11 +9,11 @@ use serde_json::json;
 use super::company::{days_default, limit_default};
 use super::filter::{Filter, drug_letters, names_drug};
 use super::followed::Catalysts;
-use super::list::{Events, Extent, PREVIEW_ROWS, extent, of_lists};
+use super::list::{Events, PREVIEW_ROWS, extent, of_lists};
 use feed::filter::Filter as _;
 use operation::problem::Problem;
 use operation::{Definition, Surface};
-use reads::read::{Read, Reader};
+use reads::read::{Difference, Read, Reader, Tool};
 
 /// Arguments of `drug`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -35,28 +35,23 @@ pub struct Arguments {
     pub after: Option<String>,
 }
 
-/// What both surfaces say about the operation.
-fn definition() -> Definition {
-    Definition {
-        name: "drug",
-        path: "/v1/drug",
-        summary: "Catalysts of one drug: upcoming ones first, then those that are over.",
-        description: "Every word of the name must begin a word of the drug's name, in any case. A paid key also shows events that are over, the latest \
-            first. Without one: the next 30 days.",
-        list: "catalysts",
-        surface: Surface::Route,
-        errors: &[ErrorCode::AsOfInvalid, ErrorCode::CursorInvalid],
-        example: json!({ "name": "calderinib" }),
-        ..Definition::read()
-    }
-}
-
 impl Read for Arguments {
     type Service = Catalysts;
     type Answer = Events;
 
     fn definition() -> Definition {
-        definition()
+        Definition {
+            name: "drug",
+            path: "/v1/drug",
+            summary: "Catalysts of one drug: upcoming ones first, then those that are over.",
+            description: "Every word of the name must begin a word of the drug's name, in any case. A paid key also shows events that are over, the latest \
+                first. Without one: the next 30 days.",
+            list: "catalysts",
+            surface: Surface::Route,
+            errors: &[ErrorCode::AsOfInvalid, ErrorCode::CursorInvalid],
+            example: json!({ "name": "calderinib" }),
+            ..Definition::read()
+        }
     }
 
     fn filter(&self, _: Filter) -> Result<Filter, Problem> {
@@ -65,54 +60,31 @@ impl Read for Arguments {
     }
 
     async fn answer(self, _filter: Filter, reader: &mut Reader<Catalysts>) -> Result<Events, Problem> {
-        let extent = extent(reader, self.days, self.limit, None);
-        events(reader, "name", &self.name, extent, self.after.as_deref()).await
+        let free_rows_max = reader.is_tool().then_some(PREVIEW_ROWS);
+        let extent = extent(reader, self.days, self.limit, free_rows_max);
+        let lists = [format!("drug/{}", drug_letters("name", &self.name)?)];
+        let is_own = |record: &Catalyst| names_drug(&record.drug, &self.name);
+        of_lists(reader, &lists, extent, self.after.as_deref(), &is_own).await
     }
 }
 
-/// Arguments of the tool `catalyst_for_drug`.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct ToolArguments {
-    /// Words of the drug's name: every word must begin a word of the name. One of them has at least three letters.
-    #[schemars(length(min = 3, max = 100))]
-    pub drug: String,
-}
+impl Tool for Arguments {
+    const TOOL_DIFFERENCES: &'static [Difference] = &[
+        Difference::Renamed { argument: "name", name: "drug" },
+        Difference::Without("days"),
+        Difference::Without("limit"),
+        Difference::Without("after"),
+    ];
+    const ABOUT_ARGUMENTS: &'static str = "Arguments of the tool `catalyst_for_drug`.";
 
-impl Read for ToolArguments {
-    type Service = Catalysts;
-    type Answer = Events;
-
-    fn definition() -> Definition {
+    fn tool() -> Definition {
         Definition {
             name: "catalyst_for_drug",
             path: "",
             surface: Surface::Tool,
             when: "Use it for the next events of one drug.",
             example: json!({ "drug": "calderinib" }),
-            ..definition()
+            ..Self::definition()
         }
     }
-
-    fn filter(&self, _: Filter) -> Result<Filter, Problem> {
-        drug_letters("drug", &self.drug)?;
-        Filter { drug: Some(self.drug.clone()), ..Filter::default() }.normalize()
-    }
-
-    async fn answer(self, _filter: Filter, reader: &mut Reader<Catalysts>) -> Result<Events, Problem> {
-        let extent = extent(reader, days_default(), limit_default(), Some(PREVIEW_ROWS));
-        events(reader, "drug", &self.drug, extent, None).await
-    }
-}
-
-async fn events(
-    reader: &mut Reader<Catalysts>,
-    parameter: &'static str,
-    name: &str,
-    extent: Extent,
-    after: Option<&str>,
-) -> Result<Events, Problem> {
-    let lists = [format!("drug/{}", drug_letters(parameter, name)?)];
-    let is_own = |record: &Catalyst| names_drug(&record.drug, name);
-    of_lists(reader, &lists, extent, after, &is_own).await
 }

@@ -6,11 +6,11 @@ use serde_json::{Value, json};
 
 use super::filter::Filter;
 use super::followed::Catalysts;
-use super::list::Events;
-use super::upcoming::{DIFFERENCES, NAME, PRICE_MICROS, ToolArguments};
+use super::list::{Events, PREVIEW_ROWS};
+use super::upcoming::{self, NAME, PRICE_MICROS};
 use operation::problem::Problem;
 use operation::{Definition, Surface};
-use reads::read::{Difference, Read, Reader};
+use reads::read::{Difference, Read, Reader, Tool};
 
 /// The paid tool, with what a call costs in millionths of a US dollar.
 pub const PRICES: &[(&str, u64)] = &[(NAME, PRICE_MICROS)];
@@ -26,7 +26,7 @@ pub struct Arguments {
     pub tool: String,
     /// The arguments of the tool.
     #[serde(flatten)]
-    of_tool: ToolArguments,
+    of_tool: upcoming::Arguments,
 }
 
 fn tool_default() -> String {
@@ -37,7 +37,7 @@ impl Read for Arguments {
     type Service = Catalysts;
     type Answer = Events;
 
-    const DIFFERENCES: &'static [Difference] = DIFFERENCES;
+    const DIFFERENCES: &'static [Difference] = upcoming::Arguments::TOOL_DIFFERENCES;
 
     fn definition() -> Definition {
         Definition {
@@ -47,7 +47,7 @@ impl Read for Arguments {
             description: "Arguments, answer, price and preview are those of the tool that `tool` names.",
             surface: Surface::Route,
             example: json!({ "tool": NAME, "days": 365, "kind": "pdufa" }),
-            ..ToolArguments::definition()
+            ..upcoming::Arguments::tool()
         }
     }
 
@@ -55,22 +55,22 @@ impl Read for Arguments {
         self.of_tool.preview(filter, reader).await
     }
 
-    async fn answer(self, filter: Filter, reader: &mut Reader<Catalysts>) -> Result<Events, Problem> {
-        self.of_tool.answer(filter, reader).await
+    async fn answer(self, _filter: Filter, reader: &mut Reader<Catalysts>) -> Result<Events, Problem> {
+        self.of_tool.events(reader, Some(PREVIEW_ROWS)).await
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use reads::read::operation;
+    use reads::read::{operation, tool};
 
     use super::*;
-    use crate::operations::upcoming;
+    use crate::operations::{company, drug};
 
     /// Proves that the route and the paid answers have the same arguments, of which only the defaults, and what is said of `days`, differ.
     #[test]
     fn arguments_differ_by_surface() {
-        let [route, tool, paid] = [operation::<upcoming::Arguments>(), operation::<ToolArguments>(), operation::<Arguments>()]
+        let [route, tool, paid] = [operation::<upcoming::Arguments>(), tool::<upcoming::Arguments>(), operation::<Arguments>()]
             .map(|operation| operation.input["properties"].clone());
         let defaults = |days: &Value, limit: &Value| (days["default"].as_i64(), limit["default"].as_u64());
         assert_eq!(defaults(&route["days"], &route["limit"]), (Some(30), Some(50)));
@@ -84,5 +84,17 @@ mod tests {
         }
         let names = |properties: &Value| properties.as_object().map(|fields| fields.keys().cloned().collect::<Vec<_>>());
         assert_eq!((names(&tool), paid["tool"]["default"].as_str()), (names(&route), Some(NAME)));
+    }
+
+    /// Proves that the tools for a company and a drug take their subject and the day alone, the drug by its own name, and that the documents of tools that are
+    /// sold name the tool.
+    #[test]
+    fn arguments_of_tools() {
+        let [company, drug, route] = [tool::<company::Arguments>(), tool::<drug::Arguments>(), operation::<drug::Arguments>()];
+        let names = |input: &Value| input["properties"].as_object().unwrap().keys().cloned().collect::<Vec<_>>();
+        assert_eq!((names(&company.input), names(&drug.input)), (vec!["asOf".into(), "ticker".into()], vec!["asOf".into(), "drug".into()]));
+        assert_eq!((&company.input["required"], &drug.input["required"]), (&json!(["ticker"]), &json!(["drug"])));
+        assert_eq!(drug.input["properties"]["drug"], route.input["properties"]["name"]);
+        assert_eq!(tool::<upcoming::Arguments>().input["description"], "Arguments of the tool `upcoming_catalysts`.");
     }
 }

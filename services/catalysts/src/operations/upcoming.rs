@@ -12,7 +12,7 @@ use super::list::{Chosen, DAYS_MAX, Events, FREE_DAYS, PREVIEW_ROWS, ROWS_MAX, e
 use operation::known_values::known_value;
 use operation::problem::Problem;
 use operation::{Definition, Price, Surface};
-use reads::read::{Difference, Read, Reader};
+use reads::read::{Difference, Read, Reader, Tool};
 
 /// The name of the tool.
 pub(super) const NAME: &str = "upcoming_catalysts";
@@ -90,14 +90,20 @@ impl Read for Arguments {
         }
     }
 
+    async fn preview(self, _filter: Filter, reader: &mut Reader<Catalysts>) -> Result<Option<Value>, Problem> {
+        let first = Arguments { after: None, ..self };
+        Ok(serde_json::to_value(first.events(reader, Some(PREVIEW_ROWS)).await?).ok())
+    }
+
     async fn answer(self, _filter: Filter, reader: &mut Reader<Catalysts>) -> Result<Events, Problem> {
-        self.events(reader, None).await
+        let free_rows_max = reader.is_tool().then_some(PREVIEW_ROWS);
+        self.events(reader, free_rows_max).await
     }
 }
 
 impl Arguments {
     /// The events that the arguments ask for. `free_rows_max` is the most rows that a caller without a paid key gets; `None` for as many as its tier gets.
-    async fn events(self, reader: &mut Reader<Catalysts>, free_rows_max: Option<usize>) -> Result<Events, Problem> {
+    pub(super) async fn events(self, reader: &mut Reader<Catalysts>, free_rows_max: Option<usize>) -> Result<Events, Problem> {
         let phase = self.phase.as_deref().map(|text| known_value("phase", text, &PHASES)).transpose()?;
         let chosen = Chosen { kind: self.kind.map(|kind| kind.as_str().to_owned()), phase: phase.map(str::to_owned) };
         let extent = extent(reader, self.days, self.limit, free_rows_max);
@@ -105,28 +111,19 @@ impl Arguments {
     }
 }
 
-/// Arguments of the tool `upcoming_catalysts`.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(transparent)]
-pub struct ToolArguments(Arguments);
+impl Tool for Arguments {
+    /// The arguments of the paid answer reach over the full horizon.
+    const TOOL_DIFFERENCES: &'static [Difference] = &[
+        Difference::Default {
+            argument: "days",
+            default: || DAYS_MAX.into(),
+            description: Some("How many days ahead an event's window may begin."),
+        },
+        Difference::Default { argument: "limit", default: || ROWS_MAX.into(), description: None },
+    ];
+    const ABOUT_ARGUMENTS: &'static str = "Arguments of the tool `upcoming_catalysts`.";
 
-/// How the arguments of the paid answer differ from those of the route: they reach over the full horizon.
-pub(super) const DIFFERENCES: &[Difference] = &[
-    Difference::Default {
-        argument: "days",
-        default: || DAYS_MAX.into(),
-        description: Some("How many days ahead an event's window may begin."),
-    },
-    Difference::Default { argument: "limit", default: || ROWS_MAX.into(), description: None },
-];
-
-impl Read for ToolArguments {
-    type Service = Catalysts;
-    type Answer = Events;
-
-    const DIFFERENCES: &'static [Difference] = DIFFERENCES;
-
-    fn definition() -> Definition {
+    fn tool() -> Definition {
         Definition {
             name: NAME,
             summary: "Upcoming catalysts over the full horizon: readouts, decision dates of the FDA and advisory committee meetings, soonest first.",
@@ -140,14 +137,5 @@ impl Read for ToolArguments {
             example: json!({ "days": 365, "kind": "pdufa" }),
             ..Definition::read()
         }
-    }
-
-    async fn preview(self, _filter: Filter, reader: &mut Reader<Catalysts>) -> Result<Option<Value>, Problem> {
-        let first = Arguments { after: None, ..self.0 };
-        Ok(serde_json::to_value(first.events(reader, Some(PREVIEW_ROWS)).await?).ok())
-    }
-
-    async fn answer(self, _filter: Filter, reader: &mut Reader<Catalysts>) -> Result<Events, Problem> {
-        self.0.events(reader, Some(PREVIEW_ROWS)).await
     }
 }
