@@ -49,10 +49,10 @@ pub fn service() -> Registration {
     )
     .with_page(PAGE)
     .with(vec![
-        sample::route(),
+        read::operation::<sample::Arguments>(),
         read::operation::<leads::Arguments>(),
         read::operation::<categories::Arguments>(),
-        sample::tool(),
+        read::tool::<sample::Arguments>(),
         changes_since::operation::<followed::Labs>(changes),
     ])
     .with(operations::<followed::Labs>())

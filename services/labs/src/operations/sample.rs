@@ -10,23 +10,18 @@ use super::filter::Filter;
 use super::followed::Labs;
 use feed::places::Segment;
 use operation::problem::Problem;
-use operation::{Definition, Operation, Surface};
-use reads::read::{self, FreeRows, Read, Reader};
+use operation::{Definition, Surface};
+use reads::read::{Difference, FreeRows, Read, Reader, Tool};
 
 /// The most rows of an answer.
 const ROWS_MAX: usize = 12;
 /// What every answer says about its rows.
 const NOTE: &str = "signal only: a key of tier pro or above, or a payment, shows the laboratory, the title, the exact amount and the days";
 
-/// Arguments of `sample`: those of the filter.
+/// Arguments of `sample` and `newly_funded_labs`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct RouteArguments {}
-
-/// Arguments of `newly_funded_labs`.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct ToolArguments {
+pub struct Arguments {
     /// How many days back, today included. Days are hidden below tier pro, where the answer is about all 14 days.
     #[serde(default = "days_default")]
     #[schemars(range(min = 1, max = 14))]
@@ -54,18 +49,6 @@ pub struct Samples {
     pub leads: Vec<Sample>,
 }
 
-/// The route.
-#[must_use]
-pub fn route() -> Operation {
-    read::operation::<RouteArguments>()
-}
-
-/// The tool.
-#[must_use]
-pub fn tool() -> Operation {
-    read::operation::<ToolArguments>()
-}
-
 /// The rows of the whole free window.
 pub(crate) async fn rows(filter: &Filter, reader: &Reader<Labs>) -> Result<FreeRows<Lead>, Problem> {
     rows_of(filter, FREE_DAYS, reader).await
@@ -76,25 +59,12 @@ async fn rows_of(filter: &Filter, days: i64, reader: &Reader<Labs>) -> Result<Fr
     reader.free_rows((&list, Segment::newest_first(&reader.hidden_days(days))), ROWS_MAX, None).await
 }
 
-async fn samples(filter: &Filter, days: i64, reader: &mut Reader<Labs>) -> Result<Samples, Problem> {
-    let found = rows_of(filter, days, reader).await?;
-    let days = reader.last_days(days);
-    reader.note(NOTE.to_owned());
-    Ok(Samples {
-        updated: reader.updated().await?,
-        count: found.records.len(),
-        tier: reader.tier(),
-        from: days.start().to_string(),
-        to: days.end().to_string(),
-        leads: found.records.iter().map(Redact::redacted).collect(),
-    })
-}
-
-impl Read for RouteArguments {
+impl Read for Arguments {
     type Service = Labs;
     type Answer = Samples;
 
     const FILTER: &'static [&'static str] = &["category", "state"];
+    const DIFFERENCES: &'static [Difference] = &[Difference::Without("days")];
 
     fn definition() -> Definition {
         Definition {
@@ -111,17 +81,27 @@ impl Read for RouteArguments {
     }
 
     async fn answer(self, filter: Filter, reader: &mut Reader<Labs>) -> Result<Samples, Problem> {
-        samples(&filter, FREE_DAYS, reader).await
+        // A choice of days would tell the hidden day of each lead.
+        let days = if reader.is_limited() { FREE_DAYS } else { self.days };
+        let found = rows_of(&filter, days, reader).await?;
+        let days = reader.last_days(days);
+        reader.note(NOTE.to_owned());
+        Ok(Samples {
+            updated: reader.updated().await?,
+            count: found.records.len(),
+            tier: reader.tier(),
+            from: days.start().to_string(),
+            to: days.end().to_string(),
+            leads: found.records.iter().map(Redact::redacted).collect(),
+        })
     }
 }
 
-impl Read for ToolArguments {
-    type Service = Labs;
-    type Answer = Samples;
+impl Tool for Arguments {
+    const TOOL_FILTER: &'static [&'static str] = &["category"];
+    const ABOUT_ARGUMENTS: &'static str = "Arguments of `newly_funded_labs`.";
 
-    const FILTER: &'static [&'static str] = &["category"];
-
-    fn definition() -> Definition {
+    fn tool() -> Definition {
         Definition {
             name: "newly_funded_labs",
             path: "",
@@ -133,10 +113,20 @@ impl Read for ToolArguments {
             ..Definition::read()
         }
     }
+}
 
-    async fn answer(self, filter: Filter, reader: &mut Reader<Labs>) -> Result<Samples, Problem> {
-        // A choice of days would tell the hidden day of each lead.
-        let days = if reader.is_limited() { FREE_DAYS } else { self.days };
-        samples(&filter, days, reader).await
+#[cfg(test)]
+mod tests {
+    use reads::read::{operation, tool};
+
+    use super::*;
+
+    /// Proves that the route has the filter's fields and the tool the number of days, which the route leaves at all of the free window.
+    #[test]
+    fn arguments_of_route_and_tool() {
+        let names = [operation::<Arguments>(), tool::<Arguments>()]
+            .map(|operation| operation.input["properties"].as_object().unwrap().keys().cloned().collect::<Vec<_>>());
+        assert_eq!(names, [vec!["asOf", "category", "state"], vec!["asOf", "category", "days"]]);
+        assert_eq!(serde_json::from_value::<Arguments>(json!({})).unwrap().days, FREE_DAYS);
     }
 }
