@@ -16,7 +16,7 @@ use super::findings::{Moment, Subject};
 use super::followed::Exclusions;
 use super::unrecorded;
 use crate::{ARTIFACT_ROUTE, ENTITY_WATCH_MICROS, SOURCE};
-use reads::read::{Read, Reader};
+use reads::read::{Difference, Read, Reader, Tool};
 
 /// The action that receipts name.
 const ACTION: &str = "entity_watch";
@@ -24,25 +24,10 @@ const ACTION: &str = "entity_watch";
 /// Arguments of `entity_watch`; one of them is required.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct RouteArguments {
+pub struct Arguments {
     /// The whole name of the company. Legal forms, case, accents and signs do not matter.
     #[schemars(length(min = 2, max = 300))]
     pub name: Option<String>,
-    /// Unique entity id, 12 letters and digits. It takes precedence over the name.
-    #[schemars(length(min = 12, max = 12))]
-    pub uei: Option<String>,
-    /// Whether the artifact gets a receipt over `artifactHash`, which the receipts service issues and signs.
-    #[serde(default)]
-    pub receipt: bool,
-}
-
-/// Arguments of `govcon_entity_watch`; one of them is required.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct ToolArguments {
-    /// The whole name of the company. Legal forms, case, accents and signs do not matter.
-    #[schemars(length(min = 2, max = 300))]
-    pub entity: Option<String>,
     /// Unique entity id, 12 letters and digits. It takes precedence over the name.
     #[schemars(length(min = 12, max = 12))]
     pub uei: Option<String>,
@@ -110,13 +95,6 @@ fn subject(name: &str, uei: Option<&str>, text: Option<&str>) -> Result<Subject,
     }
 }
 
-async fn preview(subject: Result<Subject, Problem>, reader: &mut Reader<Exclusions>) -> Result<Option<Value>, Problem> {
-    // Arguments are refused when they are paid for; without a subject there is nothing to preview.
-    let Ok(subject) = subject else { return Ok(None) };
-    let artifact = Moment::of(reader).await?.artifact(reader, &subject).await?;
-    Ok(Some(json!({ "signal": artifact.signal, "summary": artifact.summary })))
-}
-
 /// What the receipt of an artifact is issued over.
 fn documented(document: &Document) -> Documented {
     let Document { artifact, artifact_hash, .. } = document;
@@ -128,35 +106,14 @@ fn documented(document: &Document) -> Documented {
     }
 }
 
-async fn document(subject: Subject, receipt: bool, reader: &mut Reader<Exclusions>) -> Result<Document, Problem> {
-    let artifact = Moment::of(reader).await?.artifact(reader, &subject).await?;
-    let note = unrecorded::note(reader, &artifact).await;
-    reader.note(note);
-    let mut document = Document::new(artifact, reader)?;
-    if receipt && reader.is_unsettled() {
-        document_receipt::check(reader.context()).await?;
-        document.pending_receipt = Some(documented(&document));
-    } else if receipt {
-        document.receipt = Some(document_receipt::issue(reader.context(), &documented(&document)).await?);
-    }
-    Ok(document)
-}
-
-fn definition() -> Definition {
-    Definition {
-        summary: "Evidence about one entity: its exclusion from federal awards, and which of its awards are still running.",
-        description: "`EXCLUDED_WHILE_ACTIVE` needs an active exclusion and a running award under one UEI or CAGE code; a name alone gives \
-            `NAME_MATCH_ONLY`. `split` says how many of the running awards were signed after the exclusion; those from before may lawfully continue. \
-            `artifactHash` can be computed again by anybody, and `permalink` shows the same artifact again. With `receipt` it has a signed receipt \
-            over `artifactHash`. What to know about the answer is not in it: over REST it is the header `Answer-Note`, over MCP a second text. \
-            Unpaid calls get the payment terms with a preview: signal and summary.",
-        price: Price::PerCall { micros: ENTITY_WATCH_MICROS, free_from: SAVED_ITEMS_MIN_TIER },
-        errors: &[ErrorCode::AsOfInvalid],
-        ..Definition::read()
+impl Arguments {
+    /// Who is asked about.
+    fn subject(&self, reader: &Reader<Exclusions>) -> Result<Subject, Problem> {
+        subject(reader.argument("name"), self.uei.as_deref(), self.name.as_deref())
     }
 }
 
-impl Read for RouteArguments {
+impl Read for Arguments {
     type Service = Exclusions;
     type Answer = Document;
 
@@ -164,50 +121,65 @@ impl Read for RouteArguments {
         Definition {
             name: "entity_watch",
             path: "/v1/entity_watch",
+            summary: "Evidence about one entity: its exclusion from federal awards, and which of its awards are still running.",
+            description: "`EXCLUDED_WHILE_ACTIVE` needs an active exclusion and a running award under one UEI or CAGE code; a name alone gives \
+                `NAME_MATCH_ONLY`. `split` says how many of the running awards were signed after the exclusion; those from before may lawfully continue. \
+                `artifactHash` can be computed again by anybody, and `permalink` shows the same artifact again. With `receipt` it has a signed receipt \
+                over `artifactHash`. What to know about the answer is not in it: over REST it is the header `Answer-Note`, over MCP a second text. \
+                Unpaid calls get the payment terms with a preview: signal and summary.",
             surface: Surface::Route,
+            price: Price::PerCall { micros: ENTITY_WATCH_MICROS, free_from: SAVED_ITEMS_MIN_TIER },
+            errors: &[ErrorCode::AsOfInvalid],
             example: json!({ "uei": "SPPA4G7J3N91" }),
-            ..definition()
+            ..Definition::read()
         }
     }
 
     async fn preview(self, _filter: Filter, reader: &mut Reader<Exclusions>) -> Result<Option<Value>, Problem> {
-        preview(subject("name", self.uei.as_deref(), self.name.as_deref()), reader).await
+        // Arguments are refused when they are paid for; without a subject there is nothing to preview.
+        let Ok(subject) = self.subject(reader) else { return Ok(None) };
+        let artifact = Moment::of(reader).await?.artifact(reader, &subject).await?;
+        Ok(Some(json!({ "signal": artifact.signal, "summary": artifact.summary })))
     }
 
     async fn answer(self, _filter: Filter, reader: &mut Reader<Exclusions>) -> Result<Document, Problem> {
-        document(subject("name", self.uei.as_deref(), self.name.as_deref())?, self.receipt, reader).await
+        let subject = self.subject(reader)?;
+        let artifact = Moment::of(reader).await?.artifact(reader, &subject).await?;
+        let note = unrecorded::note(reader, &artifact).await;
+        reader.note(note);
+        let mut document = Document::new(artifact, reader)?;
+        if self.receipt && reader.is_unsettled() {
+            document_receipt::check(reader.context()).await?;
+            document.pending_receipt = Some(documented(&document));
+        } else if self.receipt {
+            document.receipt = Some(document_receipt::issue(reader.context(), &documented(&document)).await?);
+        }
+        Ok(document)
     }
 }
 
-impl Read for ToolArguments {
-    type Service = Exclusions;
-    type Answer = Document;
+impl Tool for Arguments {
+    const TOOL_DIFFERENCES: &'static [Difference] = &[Difference::Renamed { argument: "name", name: "entity" }];
+    const ABOUT_ARGUMENTS: &'static str = "Arguments of `govcon_entity_watch`; one of them is required.";
 
-    fn definition() -> Definition {
+    fn tool() -> Definition {
         Definition {
             name: "govcon_entity_watch",
             path: "",
             surface: Surface::Tool,
             when: "Use it before work with a federal contractor, for evidence that can be shown to others.",
-            example: json!({ "uei": "SPPA4G7J3N91" }),
-            ..definition()
+            ..Self::definition()
         }
-    }
-
-    async fn preview(self, _filter: Filter, reader: &mut Reader<Exclusions>) -> Result<Option<Value>, Problem> {
-        preview(subject("entity", self.uei.as_deref(), self.entity.as_deref()), reader).await
-    }
-
-    async fn answer(self, _filter: Filter, reader: &mut Reader<Exclusions>) -> Result<Document, Problem> {
-        document(subject("entity", self.uei.as_deref(), self.entity.as_deref())?, self.receipt, reader).await
     }
 }
 
 #[cfg(test)]
 mod tests {
     use proofs::receipt::Receipt;
+    use reads::read::{operation, tool};
 
     use super::super::artifact::{Entity, Findings};
+    use super::super::permalink;
     use super::*;
 
     const UEI: &str = "ABCDEF123456";
@@ -224,7 +196,7 @@ mod tests {
         assert_eq!([of(None, Some("?!")), of(None, None)], [Err("name".to_owned()), Err("name".to_owned())]);
     }
 
-    /// Proves that a receipt is asked for by `receipt`, on the route and for the tool, and that none is the default.
+    /// Proves that a receipt is asked for by `receipt`, and that none is the default.
     #[test]
     fn no_receipt_is_the_default() {
         for (given, wanted) in [
@@ -232,16 +204,25 @@ mod tests {
             (json!({ "uei": UEI, "receipt": false }), false),
             (json!({ "uei": UEI, "receipt": true }), true),
         ] {
-            assert_eq!(serde_json::from_value::<RouteArguments>(given.clone()).unwrap().receipt, wanted);
-            assert_eq!(serde_json::from_value::<ToolArguments>(given).unwrap().receipt, wanted);
+            assert_eq!(serde_json::from_value::<Arguments>(given).unwrap().receipt, wanted);
         }
+    }
+
+    /// Proves that the tool has the arguments of the route, of which it calls one `entity`, and that documents name the tool.
+    #[test]
+    fn arguments_of_route_and_tool() {
+        let [mut route, tool] = [operation::<Arguments>(), tool::<Arguments>()].map(|operation| operation.input);
+        assert_eq!(route["description"], "Arguments of `entity_watch`; one of them is required.");
+        assert_eq!(tool["description"], "Arguments of `govcon_entity_watch`; one of them is required.");
+        let name = route["properties"].as_object_mut().unwrap().remove("name").unwrap();
+        route["properties"]["entity"] = name;
+        assert_eq!((&tool["properties"], tool.get("required")), (&route["properties"], None));
     }
 
     /// Proves that no answer with an artifact has a field for a note, which would have to be hashed.
     #[test]
     fn artifacts_have_no_note() {
-        let again = reads::read::operation::<super::super::permalink::Arguments>();
-        for operation in [reads::read::operation::<RouteArguments>(), reads::read::operation::<ToolArguments>(), again] {
+        for operation in [operation::<Arguments>(), tool::<Arguments>(), operation::<permalink::Arguments>()] {
             let properties = operation.output.pointer("/properties").unwrap();
             assert!(properties.get("artifactHash").is_some() && properties.get("note").is_none(), "{}", operation.name);
         }
