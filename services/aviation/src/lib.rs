@@ -47,7 +47,7 @@ pub fn service() -> Registration {
         read::operation::<match_ads::Arguments>(),
         read::operation::<recurring::Arguments>(),
         read::operation::<assess::Arguments>(),
-        read::operation::<assess::ToolArguments>(),
+        read::tool::<assess::Arguments>(),
         audit::operation(),
         changes_since::operation::<followed::Aviation>(changes),
     ])

@@ -22,7 +22,7 @@ use super::match_ads::{unknown_make_of, unknown_model};
 use super::next_due::NextDue;
 use super::stored_fleets::store;
 use crate::{DISCLAIMER, rule};
-use reads::read::{Read, Reader, RowTexts};
+use reads::read::{Read, Reader, RowTexts, Tool};
 
 /// The price of a call in millionths of a US dollar.
 const PRICE_MICROS: u64 = 20_000;
@@ -49,11 +49,6 @@ pub struct Arguments {
     /// it needs. The tool stores nothing.
     pub store: Option<bool>,
 }
-
-/// Arguments of the tool `assess_fleet`.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(transparent)]
-pub struct ToolArguments(Arguments);
 
 /// The assessment of a fleet.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -166,8 +161,45 @@ fn is_to_store(asked: Option<bool>, reader: &Reader<Aviation>) -> Result<bool, P
     }
 }
 
-impl Arguments {
-    async fn preview(self, reader: &Reader<Aviation>) -> Result<Option<Value>, Problem> {
+/// The name of what cannot be decided, as answers have it.
+pub(crate) fn name_of(reason: CannotDecide) -> Option<String> {
+    match json!(reason) {
+        Value::String(name) => Some(name),
+        _ => None,
+    }
+}
+
+impl Read for Arguments {
+    type Service = Aviation;
+    type Answer = Answer;
+
+    fn definition() -> Definition {
+        Definition {
+            name: "assess",
+            method: Method::Post,
+            path: "/v1/assess",
+            summary: "The directives that may apply to each aircraft of a fleet: one-time or recurring, next due by hours, cycles and date, and what is \
+                undecided.",
+            description: "A call assesses up to 5 aircraft with a key of tier pro, 50 of fleet, 200 of fleet_plus, and 25 for a payment. Next due is the last \
+                record of compliance plus the interval. Without a record a directive is `DUE_UNKNOWN`. Superseded directives are `CLOSED`. Engines and \
+                propellers are compared if their models are given. A fleet is stored under its name with a key of tier fleet or above, encrypted, until \
+                it is deleted; of other calls nothing is stored. Unpaid calls get counts only.",
+            surface: Surface::Route,
+            price: Price::PerCall { micros: PRICE_MICROS, free_from: Tier::Pro },
+            list: "aircraft",
+            errors: &[
+                ErrorCode::AsOfInvalid,
+                ErrorCode::BodyInvalid,
+                ErrorCode::LimitReached,
+                ErrorCode::IdempotencyMismatch,
+                ErrorCode::NotFound,
+            ],
+            example: json!({ "aircraft": [{ "tail": "N5432W", "make": "Piper", "model": "PA-28-140", "hoursTIS": 1262.5 }] }),
+            ..Definition::read()
+        }
+    }
+
+    async fn preview(self, _filter: Filter, reader: &mut Reader<Aviation>) -> Result<Option<Value>, Problem> {
         let checked = check(self.aircraft, reader)?;
         let mut counts = StatusCounts::new();
         let count = |_: &CheckedItem, _: &[Compared], dues: &[NextDue]| {
@@ -178,9 +210,16 @@ impl Arguments {
         Ok(Some(json!({ "count": checked.len(), "directives": directives, "counts": counts, "disclaimer": DISCLAIMER })))
     }
 
-    async fn answer(self, surface: Surface, reader: &mut Reader<Aviation>) -> Result<Answer, Problem> {
+    fn take_rows(answer: &mut Answer) -> Option<RowTexts> {
+        Some(std::mem::take(&mut answer.aircraft))
+    }
+
+    async fn answer(self, _filter: Filter, reader: &mut Reader<Aviation>) -> Result<Answer, Problem> {
+        if reader.is_tool() && self.store == Some(true) {
+            reader.note("the tool stores nothing; POST /v1/assess stores a fleet".to_owned());
+        }
         let fleet = fleet_name(&self.fleet)?;
-        let stored = surface == Surface::Route && is_to_store(self.store, reader)?;
+        let stored = !reader.is_tool() && is_to_store(self.store, reader)?;
         let checked = check(self.aircraft, reader)?;
         let (mut aircraft, mut notes, mut cannot_decide) = (RowTexts::default(), Vec::new(), BTreeMap::<CannotDecide, usize>::new());
         let write = |item: &CheckedItem, found: &[Compared], dues: &[NextDue]| {
@@ -210,87 +249,17 @@ impl Arguments {
     }
 }
 
-/// The name of what cannot be decided, as answers have it.
-pub(crate) fn name_of(reason: CannotDecide) -> Option<String> {
-    match json!(reason) {
-        Value::String(name) => Some(name),
-        _ => None,
-    }
-}
+impl Tool for Arguments {
+    const ABOUT_ARGUMENTS: &'static str = "Arguments of the tool `assess_fleet`.";
 
-/// What both surfaces say about the operation.
-fn definition() -> Definition {
-    Definition {
-        name: "assess_fleet",
-        method: Method::Post,
-        path: "/v1/assess",
-        summary: "The directives that may apply to each aircraft of a fleet: one-time or recurring, next due by hours, cycles and date, and what is undecided.",
-        description: "A call assesses up to 5 aircraft with a key of tier pro, 50 of fleet, 200 of fleet_plus, and 25 for a payment. Next due is the last \
-            record of compliance plus the interval. Without a record a directive is `DUE_UNKNOWN`. Superseded directives are `CLOSED`. Engines and \
-            propellers are compared if their models are given. A fleet is stored under its name with a key of tier fleet or above, encrypted, until \
-            it is deleted; of other calls nothing is stored. Unpaid calls get counts only.",
-        surface: Surface::Route,
-        price: Price::PerCall { micros: PRICE_MICROS, free_from: Tier::Pro },
-        list: "aircraft",
-        errors: &[
-            ErrorCode::AsOfInvalid,
-            ErrorCode::BodyInvalid,
-            ErrorCode::LimitReached,
-            ErrorCode::IdempotencyMismatch,
-            ErrorCode::NotFound,
-        ],
-        example: json!({ "aircraft": [{ "tail": "N5432W", "make": "Piper", "model": "PA-28-140", "hoursTIS": 1262.5 }] }),
-        ..Definition::read()
-    }
-}
-
-impl Read for Arguments {
-    type Service = Aviation;
-    type Answer = Answer;
-
-    fn definition() -> Definition {
-        Definition { name: "assess", ..definition() }
-    }
-
-    async fn preview(self, _filter: Filter, reader: &mut Reader<Aviation>) -> Result<Option<Value>, Problem> {
-        self.preview(reader).await
-    }
-
-    fn take_rows(answer: &mut Answer) -> Option<RowTexts> {
-        Some(std::mem::take(&mut answer.aircraft))
-    }
-
-    async fn answer(self, _filter: Filter, reader: &mut Reader<Aviation>) -> Result<Answer, Problem> {
-        self.answer(Surface::Route, reader).await
-    }
-}
-
-impl Read for ToolArguments {
-    type Service = Aviation;
-    type Answer = Answer;
-
-    fn definition() -> Definition {
+    fn tool() -> Definition {
         Definition {
+            name: "assess_fleet",
             path: "",
             when: "Use it to check several aircraft, or one with its records of compliance.",
             surface: Surface::Tool,
-            ..definition()
+            ..Self::definition()
         }
-    }
-
-    async fn preview(self, _filter: Filter, reader: &mut Reader<Aviation>) -> Result<Option<Value>, Problem> {
-        self.0.preview(reader).await
-    }
-
-    fn take_rows(answer: &mut Answer) -> Option<RowTexts> {
-        Some(std::mem::take(&mut answer.aircraft))
-    }
-
-    async fn answer(self, _filter: Filter, reader: &mut Reader<Aviation>) -> Result<Answer, Problem> {
-        if self.0.store == Some(true) {
-            reader.note("the tool stores nothing; POST /v1/assess stores a fleet".to_owned());
-        }
-        self.0.answer(Surface::Tool, reader).await
     }
 }
 
