@@ -49,7 +49,7 @@ pub fn service() -> Registration {
     )
     .with_page(PAGE)
     .with(vec![
-        read::operation::<sample::RouteArguments>(),
+        read::operation::<sample::Arguments>(),
         read::operation::<feed_page::Arguments>(),
         read::operation::<pulse::Arguments>(),
         read::operation::<sources::Arguments>(),

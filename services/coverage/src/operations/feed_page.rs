@@ -320,7 +320,7 @@ mod tests {
         let context = world.context(START_MS + 19 * 24 * HOUR_MS);
         let notes = async || {
             let pulse = value(&context, &operation::<pulse::Arguments>(), json!({ "days": 90 })).await;
-            let sample = value(&context, &operation::<sample::RouteArguments>(), json!({})).await;
+            let sample = value(&context, &operation::<sample::Arguments>(), json!({})).await;
             [pulse, sample].map(|answer| answer["note"].as_str().unwrap_or_default().to_owned())
         };
         assert!(notes().await.iter().all(|note| !note.contains("hidden")));

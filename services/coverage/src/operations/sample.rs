@@ -25,7 +25,7 @@ const NOTE: &str = "names are masked: a key of tier pro or above, or a payment, 
 /// Arguments of `coverage_sample`: none.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct RouteArguments {}
+pub struct Arguments {}
 
 /// A redacted lead on a day.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -63,7 +63,7 @@ pub struct Sample {
     pub disclaimer: &'static str,
 }
 
-impl Read for RouteArguments {
+impl Read for Arguments {
     type Service = Coverage;
     type Answer = Sample;
 
