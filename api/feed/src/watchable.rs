@@ -30,6 +30,10 @@ pub trait WatchableFeed: Sized + Send + Sync + 'static {
     /// The feed.
     const FEED: Feed;
 
+    /// The kinds of entities, if a watch names an entity by its kind and a value: names of texts in the table of the filter's fields. Empty if a watch names
+    /// the fields themselves.
+    const ENTITY_KINDS: &'static [&'static str] = &[];
+
     /// The lowest tier that may create watches.
     const WATCH_MIN_TIER: Tier = SAVED_ITEMS_MIN_TIER;
 

@@ -16,7 +16,7 @@ pub use self::source::{FEED, SOURCE};
 use operation::{Definition, RecordPage};
 use reads::numbers::ids_without_read;
 use reads::registration::Registration;
-use reads::{changes_since, followed::operations, history, keys, read};
+use reads::{changes_since, history, keys, read, watchable_feed::operations};
 
 /// How pages show the records.
 const PAGE: RecordPage = RecordPage {

@@ -17,7 +17,7 @@ use operation::tiers::SAVED_ITEMS_MIN_TIER;
 use operation::{Definition, Price, RecordPage};
 use reads::numbers::ids_without_read;
 use reads::registration::Registration;
-use reads::{changes_since, followed::operations, history, keys, read};
+use reads::{changes_since, history, keys, read, watchable_feed::operations};
 
 /// How pages show the records.
 const PAGE: RecordPage = RecordPage {

@@ -13,7 +13,7 @@ use self::source::{ARTIFACT_PATH, ARTIFACT_ROUTE, ENTITY_WATCH_MICROS, SCAN_MICR
 pub use self::source::{DISCLAIMER, FEED, SOURCE, source_url};
 use operation::{Definition, RecordPage};
 use reads::registration::{Registration, Task, TaskRole};
-use reads::{changes_since, followed::operations, history, keys, read};
+use reads::{changes_since, history, keys, read, watchable_feed::operations};
 
 /// How pages show the records.
 const PAGE: RecordPage = RecordPage {

@@ -12,7 +12,7 @@ use serde_json::json;
 pub use self::source::{FEED, SOURCE};
 use operation::{Definition, RecordPage};
 use reads::registration::Registration;
-use reads::{changes_since, followed::operations, history, keys, read};
+use reads::{changes_since, history, keys, read, watchable_feed::operations};
 
 /// How pages show the records.
 const PAGE: RecordPage = RecordPage {

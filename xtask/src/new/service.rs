@@ -14,8 +14,8 @@ const MANIFEST: &str = include_str!("../../templates/service/Cargo.toml.txt");
 const SOURCES: &[(&str, &str)] = &[
     ("lib", include_str!("../../templates/service/lib.rs.txt")),
     ("operations/filter", include_str!("../../templates/service/filter.rs.txt")),
-    ("operations/followed", include_str!("../../templates/service/followed.rs.txt")),
     ("operations/mod", include_str!("../../templates/service/operations.rs.txt")),
+    ("operations/watchable_feed", include_str!("../../templates/service/watchable_feed.rs.txt")),
     ("record", include_str!("../../templates/service/record.rs.txt")),
     ("rules", include_str!("../../templates/service/rules.rs.txt")),
     ("source", include_str!("../../templates/service/source.rs.txt")),

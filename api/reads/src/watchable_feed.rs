@@ -1,4 +1,4 @@
-//! The operations of a service with a filtered feed: saved filters, then watches and their webhooks.
+//! The operations of a service with a watchable feed: saved filters, then watches and their webhooks.
 
 use feed::filter::{Field, Filter};
 use operation::Operation;
@@ -14,12 +14,14 @@ use crate::registration::Bundle;
 /// Saved filters, watches and webhooks of one service, with the matcher for the delivery to the webhooks.
 ///
 /// # Panics
-/// When the table of the filter's fields names one that the filter does not have.
+/// When the table of the filter's fields names one that the filter does not have, or a kind of entity is no text of the table.
 #[must_use]
 pub fn operations<S: WatchMessages>() -> Bundle {
     let fields = filter_properties::<S>(&mut SchemaGenerator::default());
     let unknown = S::Filter::FIELDS.iter().flat_map(Field::names).find(|name| !fields.contains_key(*name));
     assert_eq!(unknown, None, "a field in the table of the filter of {} is unknown", S::FEED.source.service);
+    let unknown = S::ENTITY_KINDS.iter().find(|kind| S::Filter::of_text(kind, "").is_none());
+    assert_eq!(unknown, None, "a kind of entity of {} is no text in the table of its filter", S::FEED.source.service);
     let paths = [
         "/v1/watchlist/{id}/deliveries",
         "/v1/watchlist/{id}/ping",
