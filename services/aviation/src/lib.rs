@@ -4,7 +4,7 @@ pub mod operations;
 pub mod rules;
 mod source;
 
-use crate::operations::{addresses, assess, audit, followed, match_ads, recurring, stored_fleets};
+use crate::operations::{addresses, assess, audit, match_ads, recurring, stored_fleets, watchable_feed};
 use schemas::views::aviation::AirworthinessDirective;
 use serde_json::json;
 
@@ -49,9 +49,9 @@ pub fn service() -> Registration {
         read::operation::<assess::Arguments>(),
         read::tool::<assess::Arguments>(),
         audit::operation(),
-        changes_since::operation::<followed::Aviation>(changes),
+        changes_since::operation::<watchable_feed::Aviation>(changes),
     ])
-    .with(operations::<followed::Aviation>())
+    .with(operations::<watchable_feed::Aviation>())
     .with(stored_fleets::operations())
     .with(keys::operations())
     .with(history::with_numbers::<AirworthinessDirective>(SOURCE, |_, _, text| ids_without_read(addresses::ids_of(text))))

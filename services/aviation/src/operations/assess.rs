@@ -17,10 +17,10 @@ use super::comparisons::{Compared, Comparisons};
 use super::filter::Filter;
 use super::fleet::{Assessment, CheckedItem, FleetItem, StatusCounts, check_items, unmatched_note};
 use super::fleet_watch::{fleet_default, fleet_name};
-use super::followed::Aviation;
 use super::match_ads::{unknown_make_of, unknown_model};
 use super::next_due::NextDue;
 use super::stored_fleets::store;
+use super::watchable_feed::Aviation;
 use crate::{DISCLAIMER, rule};
 use reads::read::{Read, Reader, RowTexts, Tool};
 

@@ -18,8 +18,8 @@ use super::assess::name_of;
 use super::comparisons::{Compared, Comparisons};
 use super::fleet::CheckedItem;
 use super::fleet_watch::{fleet_default, fleet_name};
-use super::followed::Aviation;
 use super::stored_fleets::stored;
+use super::watchable_feed::Aviation;
 use reads::files::{FilePieces, streamed};
 use reads::read::Reader;
 

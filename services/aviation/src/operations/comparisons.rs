@@ -14,10 +14,10 @@ use schemars::JsonSchema;
 use schemas::views::aviation::{AirworthinessDirective, BUCKET};
 use serde::Serialize;
 
-use super::followed::Aviation;
 use super::next_due::{NextDue, write_json};
 use super::pieces::Pieces;
 use super::shared_directive::{FIELDS_OF_AIRCRAFT, SharedDirective};
+use super::watchable_feed::Aviation;
 use crate::FEED;
 use operation::problem::Problem;
 use reads::read::Reader;

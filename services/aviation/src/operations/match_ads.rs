@@ -11,7 +11,7 @@ use serde_json::json;
 use super::comparisons::{Compared, ResolvedNames, directives_for, drop_of_unknown_make, has_make};
 use super::directive_match::DirectiveMatch;
 use super::filter::{Filter, check_name};
-use super::followed::Aviation;
+use super::watchable_feed::Aviation;
 use crate::{DISCLAIMER, rule};
 use reads::read::{Read, Reader, RowTexts};
 

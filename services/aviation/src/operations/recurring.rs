@@ -11,8 +11,8 @@ use serde_json::json;
 use super::comparisons::{Compared, ResolvedNames, directives_for, has_make};
 use super::filter::Filter;
 use super::fleet::{AssessedDirective, ComplianceRecord, FleetItem, check_items, unmatched_note};
-use super::followed::Aviation;
 use super::match_ads::{unknown_make, unknown_model};
+use super::watchable_feed::Aviation;
 use crate::{DISCLAIMER, rule};
 use reads::read::{Read, Reader, RowTexts};
 
