@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use awards::operations::followed::{Awards, WatchedEntity};
+use awards::operations::watchable_feed::{Awards, WatchedEntity};
 use awards::operations::{filter, records};
 use feed::filter::{Element, Filter as _};
 use feed::query::Feed;

@@ -4,7 +4,7 @@ pub mod operations;
 pub mod rules;
 mod source;
 
-use crate::operations::{addresses, competitor, digest, followed, search, sources};
+use crate::operations::{addresses, competitor, digest, search, sources, watchable_feed};
 use schemas::views::awards::Award;
 use serde_json::json;
 
@@ -49,12 +49,12 @@ pub fn service() -> Registration {
     )
     .with_page(PAGE)
     .with(vec![
-        changes_since::operation::<followed::Awards>(changes),
+        changes_since::operation::<watchable_feed::Awards>(changes),
         read::operation::<digest::Arguments>(),
         read::operation::<competitor::Arguments>(),
         read::operation::<search::Arguments>(),
     ])
-    .with(operations::<followed::Awards>())
+    .with(operations::<watchable_feed::Awards>())
     .with(keys::operations())
     .with(history::with_numbers::<Award>(SOURCE, |ctx, at, text| Box::pin(addresses::ids_of(ctx, at, text))))
     .with(vec![reads::records::sources::operation::<Award>(

@@ -13,9 +13,9 @@ use texts::folding::reading_order;
 use upstreams::live::AwardOrder;
 
 use super::filter::Filter;
-use super::followed::{Awards, WatchedEntity};
 use super::records::{Changed, Shown, dollars};
 use super::search::{USASPENDING, question};
+use super::watchable_feed::{Awards, WatchedEntity};
 use feed::answer_changes::shown;
 use feed::filter::Filter as _;
 use feed::query::DIGEST_MAX;

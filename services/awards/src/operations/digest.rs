@@ -12,9 +12,9 @@ use serde_json::json;
 use upstreams::live::AwardOrder;
 
 use super::filter::Filter;
-use super::followed::Awards;
 use super::records::{Changed, Shown, amount_delta, event_of};
 use super::search::{USASPENDING, question};
+use super::watchable_feed::Awards;
 use crate::Change;
 use feed::answer_changes::shown;
 use feed::filter::{Criteria, Filter as _, TermQuery};

@@ -4,7 +4,7 @@ pub(crate) mod addresses;
 pub mod competitor;
 pub mod digest;
 pub mod filter;
-pub mod followed;
 pub mod records;
 pub mod search;
 pub(crate) mod sources;
+pub mod watchable_feed;

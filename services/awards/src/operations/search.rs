@@ -13,8 +13,8 @@ use serde_json::json;
 use upstreams::live::{AwardAgency, AwardOrder, Question};
 
 use super::filter::Filter;
-use super::followed::Awards;
 use super::records::Shown;
+use super::watchable_feed::Awards;
 use crate::Change;
 use feed::filter::{Criteria, Filter as _, TermQuery};
 use feed::position::parse_day;
