@@ -7,7 +7,7 @@ pub mod rules;
 pub mod scores;
 mod source;
 
-use crate::operations::{addresses, board, calibration, followed, health, list_niches, list_stores, predict};
+use crate::operations::{addresses, board, calibration, health, list_niches, list_stores, predict, watchable_feed};
 use crate::record::Item;
 use serde_json::json;
 
@@ -51,9 +51,9 @@ pub fn service() -> Registration {
         read::operation::<board::Arguments>(),
         read::operation::<predict::Arguments>(),
         read::operation::<calibration::Arguments>(),
-        changes_since::operation::<followed::Cadence>(changes),
+        changes_since::operation::<watchable_feed::Cadence>(changes),
     ])
-    .with(operations::<followed::Cadence>())
+    .with(operations::<watchable_feed::Cadence>())
     .with(keys::operations())
     .with(history::with_numbers_and_health::<Item, health::Depth>(SOURCE, |_, _, text| ids_without_read(addresses::ids_of(text))))
 }

@@ -12,8 +12,8 @@ use serde_json::json;
 
 use super::catalog::{Catalog, Ranked};
 use super::filter::Filter;
-use super::followed::Cadence;
 use super::niches::{KnownNiche, niche};
+use super::watchable_feed::Cadence;
 use crate::SOURCE;
 use reads::number::Number;
 use reads::read::{Read, Reader};

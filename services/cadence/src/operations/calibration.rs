@@ -14,10 +14,10 @@ use serde_json::json;
 
 use super::catalog::{Catalog, Entry};
 use super::filter::Filter;
-use super::followed::Cadence;
 use super::niches::{KnownNiche, known};
 use super::prediction::{Basis, Confidence, label_of, missing_share};
 use super::report::Report;
+use super::watchable_feed::Cadence;
 use feed::position::day_text;
 use reads::number::Number;
 use reads::read::{Read, Reader};

@@ -8,8 +8,8 @@ use serde_json::json;
 
 use super::catalog::Catalog;
 use super::filter::Filter;
-use super::followed::Cadence;
 use super::niches::{KnownNiche, known};
+use super::watchable_feed::Cadence;
 use reads::read::{Read, Reader};
 
 /// Arguments of `list_niches`.

@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::filter::Filter;
-use super::followed::Cadence;
 use super::niches::{hidden_stores, known, niche, stores};
+use super::watchable_feed::Cadence;
 use reads::read::{Read, Reader, hidden_note};
 
 /// Arguments of `list_stores`.
