@@ -6,7 +6,7 @@ pub mod record;
 pub mod rules;
 mod source;
 
-use crate::operations::{addresses, feed_page, followed, pulse, sample, sources};
+use crate::operations::{addresses, feed_page, pulse, sample, sources, watchable_feed};
 use crate::record::Lead;
 use matching::{mandates, shown_company_forms, shown_street_words};
 use serde_json::json;
@@ -53,9 +53,9 @@ pub fn service() -> Registration {
         read::operation::<feed_page::Arguments>(),
         read::operation::<pulse::Arguments>(),
         read::operation::<sources::Arguments>(),
-        changes_since::operation::<followed::Coverage>(changes),
+        changes_since::operation::<watchable_feed::Coverage>(changes),
     ])
-    .with(operations::<followed::Coverage>())
+    .with(operations::<watchable_feed::Coverage>())
     .with(keys::operations())
     .with(history::with_numbers::<Lead>(SOURCE, |_, _, text| ids_without_read(addresses::ids_of(text))))
     .with_data(sources::licences())

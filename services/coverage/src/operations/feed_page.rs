@@ -19,11 +19,11 @@ use serde_json::{Value, json};
 
 use super::counts::Counts;
 use super::filter::Filter;
-use super::followed::Coverage;
 use super::hidden;
 use super::pulse::days_default;
 use super::sample::Row;
 use super::sources;
+use super::watchable_feed::Coverage;
 use crate::{DISCLAIMER, FEED_MICROS};
 use reads::read::{Completeness, FreeRows, Read, Reader};
 

@@ -5,7 +5,7 @@
 
 use reads::read::{Reader, hidden_note};
 
-use super::followed::Coverage;
+use super::watchable_feed::Coverage;
 
 /// What an answer without hidden leads says of them; `None` if nothing is hidden.
 pub(super) fn left_out(reader: &Reader<Coverage>) -> Option<String> {

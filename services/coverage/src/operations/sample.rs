@@ -9,9 +9,9 @@ use serde_json::json;
 
 use super::counts::Counts;
 use super::filter::Filter;
-use super::followed::Coverage;
 use super::hidden;
 use super::sources;
+use super::watchable_feed::Coverage;
 use crate::DISCLAIMER;
 use operation::Definition;
 use operation::problem::Problem;

@@ -12,7 +12,7 @@ use serde_json::json;
 use texts::data_file::ShownFile;
 
 use super::filter::Filter;
-use super::followed::Coverage;
+use super::watchable_feed::Coverage;
 use reads::last_run::last_run;
 use reads::read::{Read, Reader};
 
