@@ -5,7 +5,7 @@ pub mod record;
 pub mod rules;
 mod source;
 
-use crate::operations::{addresses, check, contradiction, entity_watch, followed, permalink, recipients, recompete, sample, scan};
+use crate::operations::{addresses, check, contradiction, entity_watch, permalink, recipients, recompete, sample, scan, watchable_feed};
 use crate::record::Exclusion;
 use serde_json::json;
 
@@ -51,9 +51,9 @@ pub fn service() -> Registration {
         read::tool::<entity_watch::Arguments>(),
         read::operation::<recompete::Arguments>(),
         read::operation::<contradiction::Arguments>(),
-        changes_since::operation::<followed::Exclusions>(changes),
+        changes_since::operation::<watchable_feed::Exclusions>(changes),
     ])
-    .with(operations::<followed::Exclusions>())
+    .with(operations::<watchable_feed::Exclusions>())
     .with(keys::operations())
     .with(history::with_numbers::<Exclusion>(SOURCE, |ctx, at, text| Box::pin(addresses::ids_of(ctx, at, text))))
     .with_data(matching::shown_company_forms())

@@ -12,7 +12,7 @@ use serde_json::json;
 
 use super::filter::{self, Filter, keys_of};
 use super::findings::{Counted, MATCHES_MAX, earliest, of_lists, whole_list};
-use super::followed::Exclusions;
+use super::watchable_feed::Exclusions;
 use crate::{DISCLAIMER, FEED, source_url};
 use feed::derived::Derived;
 use feed::places::{Total, Walk};

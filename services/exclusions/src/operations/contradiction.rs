@@ -17,7 +17,7 @@ use texts::tickers::tickers;
 
 use super::filter::Filter;
 use super::findings::hits_of_all_days;
-use super::followed::Exclusions;
+use super::watchable_feed::Exclusions;
 use crate::DISCLAIMER;
 use crate::record::{Contradiction, CustomerPart, Exclusion, ticker_list, verdict};
 use crate::rules::names_the_us;

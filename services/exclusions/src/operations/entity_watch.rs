@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 use super::artifact::Artifact;
 use super::filter::{self, Filter};
 use super::findings::{Moment, Subject};
-use super::followed::Exclusions;
 use super::unrecorded;
+use super::watchable_feed::Exclusions;
 use crate::{ARTIFACT_ROUTE, ENTITY_WATCH_MICROS, SOURCE};
 use reads::read::{Difference, Read, Reader, Tool};
 

@@ -19,8 +19,8 @@ use schemas::views::awards::{Award, TABLES as AWARD_TABLES};
 
 use super::artifact::{Artifact, BY_NAME, Candidate, Entity, Findings};
 use super::filter::keys_of;
-use super::followed::Exclusions;
 use super::recipients::{self, AWARDS, NAMES_PER_SEARCH, is_named};
+use super::watchable_feed::Exclusions;
 use crate::{FEED, SOURCE};
 use reads::read::Reader;
 

@@ -12,7 +12,7 @@ use super::artifact::Artifact as ExclusionArtifact;
 use super::entity_watch::Document;
 use super::filter::{self, Filter};
 use super::findings::{Moment, Subject};
-use super::followed::Exclusions;
+use super::watchable_feed::Exclusions;
 use reads::read::{Read, Reader};
 
 /// Arguments of `artifact`.

@@ -16,7 +16,7 @@ use texts::numbers::has_only_digits;
 use super::calibration::Calibration;
 use super::filter::Filter;
 use super::findings::{Counted, exclusions_of, hits_of};
-use super::followed::Exclusions;
+use super::watchable_feed::Exclusions;
 use crate::{SOURCE, award_url};
 use feed::cursor;
 use feed::places::{PLACES_MAX, Segment, Walk};

@@ -9,7 +9,7 @@ use serde_json::json;
 use super::artifact::{Artifact, WHILE_ACTIVE};
 use super::filter::Filter;
 use super::findings::{Counted, Moment, Subject, hits_of_all_days};
-use super::followed::Exclusions;
+use super::watchable_feed::Exclusions;
 use crate::record::HITS;
 use feed::places::Walk;
 use reads::read::{Read, Reader, hidden_note};

@@ -11,7 +11,7 @@ use operation::problem::Problem;
 
 use super::artifact::{Artifact, Entity, ShownExclusion, Summary};
 use super::findings::{Basis, Moment};
-use super::followed::Exclusions;
+use super::watchable_feed::Exclusions;
 use reads::read::Reader;
 
 /// The most entities that are kept. Each needs less than a kilobyte.

@@ -8,7 +8,7 @@ use schemas::facts::FactData;
 use upstreams::live::{AwardOrder, LivePage, Question};
 
 use super::artifact::Artifact;
-use super::followed::Exclusions;
+use super::watchable_feed::Exclusions;
 use crate::rules::FIRST_DAY;
 use reads::read::Reader;
 
