@@ -6,7 +6,7 @@ pub mod record;
 pub mod rules;
 mod source;
 
-use crate::operations::{addresses, company, digest, followed, insiders, search};
+use crate::operations::{addresses, company, digest, insiders, search, watchable_feed};
 use crate::record::Filing;
 use serde_json::json;
 
@@ -53,13 +53,13 @@ pub fn service() -> Registration {
     )
     .with_page(PAGE)
     .with(vec![
-        changes_since::operation::<followed::Filings>(changes),
+        changes_since::operation::<watchable_feed::Filings>(changes),
         read::operation::<digest::Arguments>(),
         read::operation::<company::Arguments>(),
         read::operation::<insiders::Arguments>(),
         read::operation::<search::Arguments>(),
     ])
-    .with(operations::<followed::Filings>())
+    .with(operations::<watchable_feed::Filings>())
     .with(keys::operations())
     .with(history::with_numbers::<Filing>(SOURCE, |_, _, text| ids_without_read(addresses::ids_of(text))))
 }

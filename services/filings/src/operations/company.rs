@@ -13,9 +13,9 @@ use upstreams::live::Question;
 
 use super::clusters::{Cluster, clusters, clusters_are};
 use super::filter::{Filter, trades_of_company};
-use super::followed::{Filings, WatchedEntity};
 use super::records::{Filed, Trade};
 use super::search::{EDGAR, last_filed_first};
+use super::watchable_feed::{Filings, WatchedEntity};
 use feed::filter::Filter as _;
 use operation::Definition;
 use operation::problem::Problem;

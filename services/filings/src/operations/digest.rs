@@ -7,8 +7,8 @@ use serde_json::json;
 
 use super::clusters::{Cluster, clusters, clusters_are};
 use super::filter::{Filter, companies_of};
-use super::followed::Filings;
 use super::records::{Filed, Trade};
+use super::watchable_feed::Filings;
 use crate::Change;
 use feed::filter::{Criteria, TermQuery, includes_backfill};
 use operation::Definition;

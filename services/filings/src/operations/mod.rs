@@ -5,7 +5,7 @@ pub mod clusters;
 pub mod company;
 pub mod digest;
 pub mod filter;
-pub mod followed;
 pub mod insiders;
 pub mod records;
 pub mod search;
+pub mod watchable_feed;

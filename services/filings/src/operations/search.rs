@@ -12,8 +12,8 @@ use serde_json::json;
 use upstreams::live::Question;
 
 use super::filter::Filter;
-use super::followed::Filings;
 use super::records::Filed;
+use super::watchable_feed::Filings;
 use feed::filter::Filter as _;
 use feed::position::day_argument;
 use operation::Definition;
