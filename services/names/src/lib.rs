@@ -5,7 +5,7 @@ pub mod record;
 pub mod rules;
 mod source;
 
-use crate::operations::{addresses, check, filter, followed, health, register};
+use crate::operations::{addresses, check, filter, health, register, watchable_feed};
 use crate::record::Trademark;
 use serde_json::json;
 
@@ -43,14 +43,14 @@ pub fn service() -> Registration {
             similar to it in spelling or sound, each with the rule that found it, and every change of the register. Not legal advice.",
     )
     .with_page(PAGE)
-    .with(vec![read::operation::<check::Arguments>(), changes_since::operation::<followed::Names>(changes)])
+    .with(vec![read::operation::<check::Arguments>(), changes_since::operation::<watchable_feed::Names>(changes)])
     .with(vec![
-        filters::save::operation::<followed::Names>().managed(),
-        filters::list::operation::<followed::Names>().managed(),
-        filters::delete::operation::<followed::Names>().managed(),
+        filters::save::operation::<watchable_feed::Names>().managed(),
+        filters::list::operation::<watchable_feed::Names>().managed(),
+        filters::delete::operation::<watchable_feed::Names>().managed(),
     ])
     .with(keys::operations())
-    .with(yearly::operations::<followed::Names>())
+    .with(yearly::operations::<watchable_feed::Names>())
     .with(history::with_numbers_and_health::<Trademark, health::Extent>(SOURCE, |_, _, text| ids_without_read(addresses::ids_of(text))))
     .with_data(marks::words::shown())
     .with_tasks(&[Task { role: TaskRole::Api, run: |given| Box::pin(register::keep_index(given)) }])

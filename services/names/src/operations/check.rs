@@ -10,9 +10,9 @@ use serde_json::json;
 
 use super::clearance::{compare, notes};
 use super::filter::Filter;
-use super::followed::Names;
 use super::name_arguments::{ClassList, read_name};
 use super::similar::{SimilarMark, Versions, explained};
+use super::watchable_feed::Names;
 use crate::FEED;
 use clearance::{Counts, OtherCounts};
 use reads::read::{Read, Reader};

@@ -14,8 +14,8 @@ use serde_json::{Map, Value, json};
 
 use super::check;
 use super::filter::{ALIASES, Filter};
-use super::followed::{Names, WatchedEntity};
 use super::similar::{SimilarMark, Wanted};
+use super::watchable_feed::{Names, WatchedEntity};
 use reads::read;
 use reads::yearly::SoldWatches;
 
