@@ -5,7 +5,7 @@ pub mod record;
 pub mod rules;
 mod source;
 
-use crate::operations::{addresses, followed, health, radar, rising, velocity};
+use crate::operations::{addresses, health, radar, rising, velocity, watchable_feed};
 use crate::record::Phrase;
 use serde_json::json;
 
@@ -47,9 +47,9 @@ pub fn service() -> Registration {
         read::operation::<rising::Arguments>(),
         read::operation::<velocity::Arguments>(),
         read::operation::<radar::Arguments>(),
-        changes_since::operation::<followed::Phrases>(changes),
+        changes_since::operation::<watchable_feed::Phrases>(changes),
     ])
-    .with(operations::<followed::Phrases>())
+    .with(operations::<watchable_feed::Phrases>())
     .with(keys::operations())
     .with(history::with_numbers_and_health::<Phrase, health::Sources>(SOURCE, |_, at, text| ids_without_read(addresses::ids_of(at, text))))
     .with_data(::velocity::words::shown())

@@ -11,11 +11,11 @@ use velocity::measure::{Question, WINDOWS};
 
 use super::answer::{Velocity, Window};
 use super::filter::Filter;
-use super::followed::Phrases;
 use super::ledger::Ledger;
 use super::measured::{self, NOTHING_READ};
 use super::question::{ALIASES, multiple_default, window_default};
 use super::survey::survey;
+use super::watchable_feed::Phrases;
 use reads::read::{Completeness, Read, Reader, hidden_note};
 
 /// Arguments of `rising_phrases`.

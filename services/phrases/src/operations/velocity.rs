@@ -10,9 +10,9 @@ use velocity::measure::{Question, WINDOWS};
 
 use super::answer::Velocity;
 use super::filter::Filter;
-use super::followed::Phrases;
 use super::measured;
 use super::question::{ALIASES, multiple_default, normal_phrase, window_default};
+use super::watchable_feed::Phrases;
 use reads::read::{Completeness, Read, Reader};
 
 /// Arguments of `phrase_velocity`.
