@@ -6,7 +6,7 @@ pub mod record;
 pub mod rules;
 mod source;
 
-use crate::operations::{addresses, categories, followed, health, leads, sample};
+use crate::operations::{addresses, categories, health, leads, sample, watchable_feed};
 use crate::record::Lead;
 use crate::record::lexicon::LEXICON;
 use serde_json::json;
@@ -53,9 +53,9 @@ pub fn service() -> Registration {
         read::operation::<leads::Arguments>(),
         read::operation::<categories::Arguments>(),
         read::tool::<sample::Arguments>(),
-        changes_since::operation::<followed::Labs>(changes),
+        changes_since::operation::<watchable_feed::Labs>(changes),
     ])
-    .with(operations::<followed::Labs>())
+    .with(operations::<watchable_feed::Labs>())
     .with(keys::operations())
     .with(history::with_numbers_and_health::<Lead, health::Leads>(SOURCE, |_, _, text| ids_without_read(addresses::ids_of(text))))
     .with_data(LEXICON.shown("lexicon"))

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::filter::Filter;
-use super::followed::{Labs, ShownLead};
 use super::sample;
+use super::watchable_feed::{Labs, ShownLead};
 use crate::LEADS_MICROS;
 use feed::filter::Filter as _;
 use feed::places::{Ranked, Segment, Selects, Walk};

@@ -3,7 +3,7 @@
 pub(crate) mod addresses;
 pub mod categories;
 pub mod filter;
-pub mod followed;
 pub mod health;
 pub mod leads;
 pub mod sample;
+pub mod watchable_feed;

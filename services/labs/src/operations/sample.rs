@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::filter::Filter;
-use super::followed::Labs;
+use super::watchable_feed::Labs;
 use feed::places::Segment;
 use operation::problem::Problem;
 use operation::{Definition, Surface};

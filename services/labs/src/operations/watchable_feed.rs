@@ -14,9 +14,6 @@ use feed::watchable::{WatchableFeed, entity_filter, watched_name};
 use operation::problem::Problem;
 use webhooks::matchers::WatchMessages;
 
-/// The kinds of entities, as `type` names them.
-const KINDS: [&str; 4] = ["category", "state", "org", "pi"];
-
 /// The labs service's feed.
 pub struct Labs;
 
@@ -64,10 +61,11 @@ impl WatchableFeed for Labs {
     type Shown = Changed<ShownLead>;
 
     const FEED: Feed = FEED;
+    const ENTITY_KINDS: &'static [&'static str] = &["category", "state", "org", "pi"];
 
     fn parse_entity(entity: WatchedEntity) -> Result<(WatchedEntity, Filter), Problem> {
         let value = watched_name("entity.value", &entity.entity.value)?;
-        let (kind, filter) = entity_filter(&KINDS, &entity.entity.kind, &value)?;
+        let (kind, filter) = entity_filter(Self::ENTITY_KINDS, &entity.entity.kind, &value)?;
         Ok((WatchedEntity { entity: Entity { kind: kind.to_owned(), value } }, filter))
     }
 
