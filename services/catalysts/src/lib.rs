@@ -5,7 +5,7 @@ pub mod record;
 pub mod rules;
 mod source;
 
-use crate::operations::{addresses, calendar, company, drug, followed, pay, upcoming};
+use crate::operations::{addresses, calendar, company, drug, pay, upcoming, watchable_feed};
 use crate::record::Catalyst;
 use serde_json::json;
 use texts::company_names::{shown_aliases, shown_legal_forms};
@@ -62,9 +62,9 @@ pub fn service() -> Registration {
         read::operation::<pay::Arguments>().sold_by("tool", pay::PRICES),
         read::tool::<company::Arguments>(),
         read::tool::<drug::Arguments>(),
-        changes_since::operation::<followed::Catalysts>(changes),
+        changes_since::operation::<watchable_feed::Catalysts>(changes),
     ])
-    .with(operations::<followed::Catalysts>())
+    .with(operations::<watchable_feed::Catalysts>())
     .with(keys::operations())
     .with(history::with_numbers::<Catalyst>(SOURCE, |_, at, text| Box::pin(addresses::ids_of(at, text))))
     .with_data(shown_legal_forms())

@@ -8,8 +8,8 @@ use serde_json::json;
 use texts::tickers::{names_ticker, tickers};
 
 use super::filter::{Filter, ticker};
-use super::followed::Catalysts;
 use super::list::{Events, PREVIEW_ROWS, extent, of_lists};
+use super::watchable_feed::Catalysts;
 use feed::filter::Filter as _;
 use operation::problem::Problem;
 use operation::{Definition, Surface};

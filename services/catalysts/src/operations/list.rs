@@ -12,7 +12,7 @@ use schemas::position::Seq;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::followed::Catalysts;
+use super::watchable_feed::Catalysts;
 use crate::SOURCE;
 use feed::cursor::{encode_place, read_place};
 use feed::places::{PLACES_MAX, Segment, Selects, Walk};

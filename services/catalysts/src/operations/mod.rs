@@ -5,7 +5,7 @@ pub mod calendar;
 pub mod company;
 pub mod drug;
 pub mod filter;
-pub mod followed;
 pub(crate) mod list;
 pub mod pay;
 pub mod upcoming;
+pub mod watchable_feed;

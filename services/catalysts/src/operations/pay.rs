@@ -5,9 +5,9 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::filter::Filter;
-use super::followed::Catalysts;
 use super::list::{Events, PREVIEW_ROWS};
 use super::upcoming::{self, NAME, PRICE_MICROS};
+use super::watchable_feed::Catalysts;
 use operation::problem::Problem;
 use operation::{Definition, Surface};
 use reads::read::{Difference, Read, Reader, Tool};

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::filter::{Filter, PHASES};
-use super::followed::Catalysts;
 use super::list::{Chosen, DAYS_MAX, Events, FREE_DAYS, PREVIEW_ROWS, ROWS_MAX, extent, upcoming};
+use super::watchable_feed::Catalysts;
 use operation::known_values::known_value;
 use operation::problem::Problem;
 use operation::{Definition, Price, Surface};

@@ -16,9 +16,6 @@ use operation::problem::Problem;
 use reads::numbers::current_number;
 use webhooks::matchers::WatchMessages;
 
-/// The kinds of entities, as `type` names them.
-const TYPES: [&str; 4] = ["ticker", "drug", "trial", "kind"];
-
 /// The catalysts service's feed, as filters and watches follow it.
 pub struct Catalysts;
 
@@ -51,13 +48,14 @@ impl WatchableFeed for Catalysts {
     type Shown = Changed;
 
     const FEED: Feed = FEED;
+    const ENTITY_KINDS: &'static [&'static str] = &["ticker", "drug", "trial", "kind"];
 
     fn parse_entity(entity: WatchedEntity) -> Result<(WatchedEntity, Filter), Problem> {
         let is_named = ["drug", "trial", "kind"].iter().any(|kind| entity.entity.kind.trim().eq_ignore_ascii_case(kind));
         // A ticker may have one letter.
         let value = if is_named { watched_name("entity.value", &entity.entity.value)? } else { entity.entity.value.clone() };
         let value = value.trim().to_owned();
-        let (kind, filter) = entity_filter(&TYPES, &entity.entity.kind, &value)?;
+        let (kind, filter) = entity_filter(Self::ENTITY_KINDS, &entity.entity.kind, &value)?;
         if kind == "ticker" {
             // An empty filter would select every event.
             ticker("value", &value).map_err(in_entity_value)?;
