@@ -5,7 +5,7 @@ pub mod record;
 pub mod rules;
 mod source;
 
-use crate::operations::{addresses, digest, entity, followed, new_funding, search};
+use crate::operations::{addresses, digest, entity, new_funding, search, watchable_feed};
 use crate::record::Funding;
 use serde_json::json;
 
@@ -45,12 +45,12 @@ pub fn service() -> Registration {
     .with_page(PAGE)
     .with(vec![
         read::operation::<new_funding::Arguments>(),
-        changes_since::operation::<followed::Research>(changes),
+        changes_since::operation::<watchable_feed::Research>(changes),
         read::operation::<digest::Arguments>(),
         read::operation::<entity::Arguments>(),
         read::operation::<search::Arguments>(),
     ])
-    .with(operations::<followed::Research>())
+    .with(operations::<watchable_feed::Research>())
     .with(keys::operations())
     .with(history::with_numbers::<Funding>(SOURCE, |_, at, text| Box::pin(addresses::ids_of(at, text))))
 }

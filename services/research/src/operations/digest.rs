@@ -9,9 +9,9 @@ use serde_json::json;
 use texts::folding::reading_order;
 
 use super::filter::Filter;
-use super::followed::Research;
 use super::new_funding::{Counts, Fundings};
 use super::records::{Grant, Trial};
+use super::watchable_feed::Research;
 use feed::query::DIGEST_MAX;
 use operation::Definition;
 use operation::problem::Problem;

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::filter::Filter;
-use super::followed::{Entity, Research};
 use super::records::Changed;
+use super::watchable_feed::{Entity, Research};
 use feed::answer_changes::shown;
 use feed::filter::Filter as _;
 use operation::Definition;

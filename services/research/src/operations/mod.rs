@@ -4,7 +4,7 @@ pub(crate) mod addresses;
 pub mod digest;
 pub mod entity;
 pub mod filter;
-pub mod followed;
 pub mod new_funding;
 pub mod records;
 pub mod search;
+pub mod watchable_feed;

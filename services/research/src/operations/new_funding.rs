@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::filter::Filter;
-use super::followed::Research;
 use super::records::{Either, Grant, Trial};
+use super::watchable_feed::Research;
 use operation::Definition;
 use operation::problem::Problem;
 use reads::read::{Read, Reader};

@@ -8,8 +8,8 @@ use serde_json::json;
 use upstreams::live::Question;
 
 use super::filter::{Filter, SponsorClass};
-use super::followed::Research;
 use super::new_funding::Fundings;
+use super::watchable_feed::Research;
 use feed::filter::{Filter as _, has_words};
 use operation::Definition;
 use operation::problem::Problem;

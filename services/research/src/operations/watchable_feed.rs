@@ -10,6 +10,7 @@ use texts::values::TOPICS;
 use super::filter::Filter;
 use super::records::Changed;
 use crate::FEED;
+use feed::filter::Filter as _;
 use feed::query::Feed;
 use feed::watchable::{WatchableFeed, watched_name};
 use operation::known_values::known_value;
@@ -49,19 +50,15 @@ impl Entity {
     ///
     /// # Errors
     /// `parameter-invalid` for an unknown kind or topic.
-    pub(crate) fn filter(&self, path: &str) -> Result<(&'static str, Filter), Problem> {
-        let kind = known_value(&format!("{path}type"), &self.kind, &KINDS)?;
-        let (value, none) = (Some(self.value.clone()), Filter::default());
-        let filter = match kind {
-            "institution" => Filter { institution: value, ..none },
-            "sponsor" => Filter { sponsor: value, ..none },
-            "pi" => Filter { pi: value, ..none },
-            _ => {
-                let topic = known_value(&format!("{path}value"), &self.value, &TOPICS)?;
-                Filter { topic: Some(topic.to_owned()), ..none }
-            }
+    pub(crate) fn filter(&self, path: &'static str) -> Result<(&'static str, Filter), Problem> {
+        let parameter = |field: &'static str| if path.is_empty() { field } else { path.trim_end_matches('.') };
+        let kind = known_value(parameter("type"), &format!("{path}type"), &self.kind, &KINDS)?;
+        let value = match kind {
+            "topic" => known_value(parameter("value"), &format!("{path}value"), &self.value, &TOPICS)?,
+            _ => self.value.as_str(),
         };
-        Ok((kind, filter))
+        let unwatchable = || Problem::parameter(parameter("type"), format!("{path}type: {kind} cannot be watched"));
+        Ok((kind, Filter::of_text(kind, value).ok_or_else(unwatchable)?))
     }
 }
 
@@ -71,6 +68,7 @@ impl WatchableFeed for Research {
     type Shown = Changed;
 
     const FEED: Feed = FEED;
+    const ENTITY_KINDS: &'static [&'static str] = &KINDS;
 
     fn parameters() -> Vec<(&'static str, Value)> {
         let dollars = json!({ "type": "number", "minimum": 0 });
