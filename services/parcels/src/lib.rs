@@ -56,11 +56,11 @@ pub fn service() -> Registration {
     )
     .with_page(PAGE)
     .with(vec![
-        read::operation::<leads::RouteArguments>(),
+        read::operation::<leads::Arguments>(),
         read::operation::<check::Arguments>(),
         read::operation::<delta::Arguments>(),
         read::operation::<pay::Arguments>().sold_by("tool", pay::PRICES),
-        read::operation::<leads::ToolArguments>(),
+        read::operation::<leads::PaidArguments>(),
         read::operation::<construction::Arguments>(),
         read::operation::<stalled::Arguments>(),
         read::operation::<lien_bundle::Arguments>(),

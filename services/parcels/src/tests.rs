@@ -15,7 +15,7 @@ use schemas::suppression::RECORD;
 use serde_json::{Value, json};
 
 use crate::operations::lead::LeadRow;
-use crate::operations::leads::ToolArguments;
+use crate::operations::leads::PaidArguments;
 use crate::operations::{lien_bundle, pay};
 use crate::rules::ParcelsFact;
 use crate::{SOURCE, service};
@@ -160,7 +160,7 @@ fn answers_name_their_rule() {
 /// Proves that the tool and the route that is paid per call cost the same, and that tools that are not built are not listed.
 #[test]
 fn paid_calls() {
-    assert_eq!(ToolArguments::definition().price, pay::Arguments::definition().price);
+    assert_eq!(PaidArguments::definition().price, pay::Arguments::definition().price);
     let service = service().service;
     let settings = ServiceSettings::new(String::new(), String::new());
     let pay = service.operations.iter().find(|operation| operation.name == "x402_pay").unwrap();

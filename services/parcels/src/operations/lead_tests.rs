@@ -92,7 +92,7 @@ async fn counties() -> (World, Arc<Context>) {
 #[tokio::test]
 async fn the_county_follows_from_the_place() {
     let (_world, context) = counties().await;
-    let route = operation::<leads::RouteArguments>();
+    let route = operation::<leads::Arguments>();
     for (arguments, county, cycle, total) in [
         (json!({}), "cook-il", "2026-board", 17),
         (json!({ "township": "104" }), "allegheny-pa", "2025-certified", 2),
@@ -120,7 +120,7 @@ async fn the_county_follows_from_the_place() {
 async fn fields_of_two_counties_are_noted() {
     const NOTE: &str = "`township` 104 is of allegheny-pa, so no parcel of cook-il matches";
     let (_world, context) = counties().await;
-    let (route, tool) = (operation::<leads::RouteArguments>(), operation::<leads::ToolArguments>());
+    let (route, tool) = (operation::<leads::Arguments>(), operation::<leads::PaidArguments>());
     for (township, is_noted) in [("104", true), ("77", false)] {
         let arguments = json!({ "county": "cook-il", "township": township });
         let unpaid = Call { stage: Stage::Preview, ..call(&context) };
@@ -135,7 +135,7 @@ async fn fields_of_two_counties_are_noted() {
 #[tokio::test]
 async fn rows_are_masked_without_a_paid_key() {
     let (_world, context) = counties().await;
-    let route = operation::<leads::RouteArguments>();
+    let route = operation::<leads::Arguments>();
     let arguments = json!({ "minTier": "high", "county": "cook-il", "limit": 200 });
     let free = value(&context, &route, arguments.clone()).await;
     assert_eq!(

@@ -26,7 +26,7 @@ const PREVIEW_ROWS: usize = 3;
 /// Arguments of `leads`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct RouteArguments {
+pub struct Arguments {
     /// Where to continue: the `next` of an earlier answer to the same query. Without a paid key there is none.
     #[schemars(length(min = 1, max = 2000))]
     pub after: Option<String>,
@@ -61,7 +61,7 @@ pub struct Leads {
     pub disclaimer: &'static str,
 }
 
-impl Read for RouteArguments {
+impl Read for Arguments {
     type Service = Parcels;
     type Answer = Leads;
 
@@ -198,7 +198,7 @@ async fn whole(filter: &Filter, after: Option<&str>, reader: &mut Reader<Parcels
 /// Arguments of the tool `overassessment_leads`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct ToolArguments {
+pub struct PaidArguments {
     /// The county: `cook-il` or `allegheny-pa`.
     #[schemars(length(min = 1, max = 20))]
     pub county: String,
@@ -226,7 +226,7 @@ fn filter_of(county: &str, given: Filter) -> Result<Filter, Problem> {
     feed::filter::Filter::normalize(Filter { county: Some(county.to_owned()), ..given })
 }
 
-impl Read for ToolArguments {
+impl Read for PaidArguments {
     type Service = Parcels;
     type Answer = PaidLeads;
 

@@ -110,7 +110,7 @@ impl JsonSchema for Paid {
 
 /// A tool with its arguments.
 enum Sold {
-    Leads(leads::ToolArguments),
+    Leads(leads::PaidArguments),
     Liens(lien_bundle::Arguments),
     Flags(exemption_flags::Arguments),
     Construction(construction::Arguments),
@@ -162,7 +162,7 @@ impl Arguments {
             return Ok(Sold::Stalled(stalled::Arguments { min_amount, after: self.after }));
         }
         self.refuse(&[min_amount])?;
-        Ok(Sold::Leads(leads::ToolArguments { county: self.required("county", &self.county)?, after: self.after }))
+        Ok(Sold::Leads(leads::PaidArguments { county: self.required("county", &self.county)?, after: self.after }))
     }
 }
 
