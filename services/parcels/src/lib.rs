@@ -8,7 +8,7 @@ pub mod rules;
 mod source;
 
 use crate::operations::{
-    addresses, check, construction, county_coverage, delta, exemption_flags, followed, leads, lien_bundle, pay, stalled,
+    addresses, check, construction, county_coverage, delta, exemption_flags, leads, lien_bundle, pay, stalled, watchable_feed,
 };
 use crate::record::Parcel;
 use serde_json::json;
@@ -66,9 +66,9 @@ pub fn service() -> Registration {
         read::operation::<lien_bundle::Arguments>(),
         read::operation::<exemption_flags::Arguments>(),
         read::operation::<county_coverage::Arguments>(),
-        changes_since::operation::<followed::Parcels>(changes),
+        changes_since::operation::<watchable_feed::Parcels>(changes),
     ])
-    .with(operations::<followed::Parcels>())
+    .with(operations::<watchable_feed::Parcels>())
     .with(keys::operations())
     .with(history::with_numbers::<Parcel>(SOURCE, |_, _, text| ids_without_read(addresses::ids_of(text))))
     .with_data(cook::shown_classes())

@@ -10,8 +10,8 @@ use serde_json::json;
 use texts::cook;
 
 use super::filter::{Filter, pin};
-use super::followed::Parcels;
 use super::lead::OverLead;
+use super::watchable_feed::Parcels;
 use crate::{DISCLAIMER, FEED, rule};
 use reads::read::{Read, Reader};
 

@@ -14,9 +14,9 @@ use serde_json::{Value, json};
 use texts::cook;
 
 use super::filter::Filter;
-use super::followed::Parcels;
 use super::hidden::{is_shown, note_hidden};
 use super::permit_lead::{Medians, PREVIEW_WALK, PermitLead, RedactedLead, is_large};
+use super::watchable_feed::Parcels;
 use crate::record::Parcel;
 use crate::{DISCLAIMER, PERMITS_MICROS};
 

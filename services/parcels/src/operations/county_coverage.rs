@@ -10,7 +10,7 @@ use serde_json::json;
 use texts::{allegheny, cook};
 
 use super::filter::Filter;
-use super::followed::Parcels;
+use super::watchable_feed::Parcels;
 use crate::DISCLAIMER;
 use reads::last_run::last_run;
 use reads::read::{Read, Reader};

@@ -12,7 +12,7 @@ use texts::cook;
 
 use super::counts;
 use super::filter::Filter;
-use super::followed::Parcels;
+use super::watchable_feed::Parcels;
 use crate::{DISCLAIMER, rule};
 use reads::read::{Read, Reader};
 

@@ -15,8 +15,8 @@ use texts::cook;
 
 use super::counts;
 use super::filter::Filter;
-use super::followed::Parcels;
 use super::hidden::{is_shown, may_be_hidden, note_hidden};
+use super::watchable_feed::Parcels;
 use crate::{DISCLAIMER, FLAGS_MICROS};
 use reads::read::{Read, Reader};
 

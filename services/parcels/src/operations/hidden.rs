@@ -11,7 +11,7 @@ use operation::context::Part;
 use operation::problem::Problem;
 use reads::read::{Reader, hidden_note};
 
-use super::followed::Parcels;
+use super::watchable_feed::Parcels;
 
 /// The most parts of lists whose totals are kept. Those of all townships are fewer.
 const TOTALS_MAX: usize = 1_000;

@@ -8,7 +8,7 @@ use schemas::views::records::Redact;
 use serde::Serialize;
 
 use super::filter::Filter;
-use super::followed::Parcels;
+use super::watchable_feed::Parcels;
 use reads::read::Reader;
 
 /// A parcel that is assessed higher than its peers.

@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 
 use super::counts::{self, Counts};
 use super::filter::Filter;
-use super::followed::Parcels;
 use super::lead::{LeadRow, OverLead, page};
+use super::watchable_feed::Parcels;
 use crate::{DISCLAIMER, LEADS_MICROS, rule};
 use reads::read::{Read, Reader, order_by_shown};
 

@@ -17,7 +17,7 @@ use texts::allegheny::{COUNTY, parse_pin};
 use texts::dollars::Dollars;
 
 use super::filter::Filter;
-use super::followed::Parcels;
+use super::watchable_feed::Parcels;
 use crate::{DISCLAIMER, FEED, LIENS_MICROS};
 use reads::read::{Read, Reader, hidden_note};
 

@@ -8,7 +8,6 @@ pub mod county_coverage;
 pub mod delta;
 pub mod exemption_flags;
 pub mod filter;
-pub mod followed;
 mod hidden;
 pub mod lead;
 #[cfg(test)]
@@ -20,3 +19,4 @@ pub mod permit_lead;
 #[cfg(test)]
 mod permit_tests;
 pub mod stalled;
+pub mod watchable_feed;

@@ -10,9 +10,9 @@ use serde_json::{Value, json};
 
 use super::exemption_flags::{self, Flags};
 use super::filter::Filter;
-use super::followed::Parcels;
 use super::leads::{self, PaidLeads};
 use super::lien_bundle::{self, LienBundle};
+use super::watchable_feed::Parcels;
 use super::{construction, stalled};
 use crate::{FLAGS_MICROS, LEADS_MICROS, LIENS_MICROS, PERMITS_MICROS};
 use reads::read::{Read, Reader, properties_of};

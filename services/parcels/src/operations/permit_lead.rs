@@ -16,7 +16,7 @@ use texts::cook;
 use crate::record::{TABLES, masked_pin};
 use reads::read::Reader;
 
-use super::followed::Parcels;
+use super::watchable_feed::Parcels;
 
 /// The months of a window without enough finished cases.
 pub(crate) const MONTHS_DEFAULT: i64 = 24;

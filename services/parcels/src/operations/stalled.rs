@@ -15,9 +15,9 @@ use serde_json::{Value, json};
 use texts::cook;
 
 use super::filter::Filter;
-use super::followed::Parcels;
 use super::hidden::{is_shown, note_hidden};
 use super::permit_lead::{MONTHS_PAST, Medians, PREVIEW_WALK, PermitLead, RedactedLead, is_large, later};
+use super::watchable_feed::Parcels;
 use crate::{DISCLAIMER, PERMITS_MICROS};
 
 /// What every row says about itself.
