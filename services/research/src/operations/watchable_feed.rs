@@ -50,14 +50,14 @@ impl Entity {
     ///
     /// # Errors
     /// `parameter-invalid` for an unknown kind or topic.
-    pub(crate) fn filter(&self, path: &'static str) -> Result<(&'static str, Filter), Problem> {
-        let parameter = |field: &'static str| if path.is_empty() { field } else { path.trim_end_matches('.') };
-        let kind = known_value(parameter("type"), &format!("{path}type"), &self.kind, &KINDS)?;
+    pub(crate) fn filter(&self, path: &str) -> Result<(&'static str, Filter), Problem> {
+        let field = format!("{path}type");
+        let kind = known_value(&field, &self.kind, &KINDS)?;
         let value = match kind {
-            "topic" => known_value(parameter("value"), &format!("{path}value"), &self.value, &TOPICS)?,
+            "topic" => known_value(&format!("{path}value"), &self.value, &TOPICS)?,
             _ => self.value.as_str(),
         };
-        let unwatchable = || Problem::parameter(parameter("type"), format!("{path}type: {kind} cannot be watched"));
+        let unwatchable = || Problem::parameter(&field, format!("{field}: {kind} cannot be watched"));
         Ok((kind, Filter::of_text(kind, value).ok_or_else(unwatchable)?))
     }
 }
