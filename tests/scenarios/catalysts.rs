@@ -265,6 +265,7 @@ async fn bad_values_are_refused() {
         ("upcoming_catalysts", json!({"kind": "earnings"}), "kind"),
         ("catalyst_for_company", json!({"ticker": ""}), "ticker"),
         ("catalyst_for_drug", json!({"drug": "ab"}), "drug"),
+        ("catalyst_for_drug", json!({"drug": "a b c"}), "drug"),
     ] {
         let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": { "name": tool, "arguments": arguments } });
         let (status, answer) = day.ask("POST", "/mcp", &day.key, &call);

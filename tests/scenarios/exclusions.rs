@@ -172,6 +172,15 @@ fn checks_rankings_and_comparisons() {
         "changes"
     ])));
 
+    // The tool calls the name `entity`.
+    for (arguments, detail) in [(json!({}), "`entity` or `uei` is required"), (json!({ "entity": "!?" }), "\"!?\" is not a name")] {
+        let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": { "name": "govcon_entity_watch", "arguments": arguments } });
+        let refused: Value = serde_json::from_slice(&server.send("POST", "/exclusions/mcp", &key, &call.to_string()).body).unwrap();
+        let problem: Value = serde_json::from_str(refused["result"]["content"][0]["text"].as_str().unwrap()).unwrap();
+        assert_eq!(problem["parameter"], "entity", "{refused}");
+        assert!(problem["detail"].as_str().unwrap().starts_with(detail), "{refused}");
+    }
+
     for (path, parameter) in [
         ("/v1/entity_watch", "name"),
         ("/v1/entity_watch?uei=ABCDEF12345", "uei"),

@@ -92,12 +92,23 @@ impl Problem {
             return self;
         }
         let path = format!("{outer}.{}", self.parameter);
-        // Most details begin with the name; the others say what is wrong with it.
-        let detail = match self.detail.strip_prefix(&self.parameter) {
-            Some(rest) if rest.starts_with([':', '.', ' ']) => format!("{path}{rest}"),
-            _ => format!("{path}: {}", self.detail),
-        };
+        let detail = self.detail_about(&path).unwrap_or_else(|| format!("{path}: {}", self.detail));
         Self { detail, parameter: path, ..self }
+    }
+
+    /// The problem of the parameter `own`, or of a field within it, as one of the parameter `name`. A problem of another parameter stays as it is.
+    #[must_use]
+    pub fn renamed(self, own: &str, name: &str) -> Self {
+        let fields = self.parameter.strip_prefix(own).filter(|fields| fields.is_empty() || fields.starts_with('.'));
+        let Some(path) = fields.map(|fields| format!("{name}{fields}")) else { return self };
+        let detail = self.detail_about(&path).unwrap_or_else(|| self.detail.clone());
+        Self { detail, parameter: path, ..self }
+    }
+
+    /// The detail with `path` in place of the parameter, with which most details begin; `None` if this one does not.
+    fn detail_about(&self, path: &str) -> Option<String> {
+        let rest = self.detail.strip_prefix(&self.parameter)?;
+        rest.starts_with([':', '.', ' ']).then(|| format!("{path}{rest}"))
     }
 
     /// The problem document. `base_url` is that of the service or of the listener, so that `type` is absolute.
@@ -140,5 +151,23 @@ mod tests {
         }
         let other = Problem::new(ErrorCode::Unavailable, "the store cannot be read");
         assert_eq!(other.clone().within("filter"), other);
+    }
+
+    /// Proves that a parameter that a surface calls otherwise has that name in its problems, in the paths of its fields and where details begin with it, and
+    /// that other problems stay as they are.
+    #[test]
+    fn other_names() {
+        for (parameter, detail, renamed, shown) in [
+            ("name", "name: is too short", "drug", "drug: is too short"),
+            ("name", "\"a\" is too short", "drug", "\"a\" is too short"),
+            ("name.0.tail", "name.0.tail is empty", "drug.0.tail", "drug.0.tail is empty"),
+            ("names", "names: is too short", "names", "names: is too short"),
+            ("entity.name", "entity.name: is too short", "entity.name", "entity.name: is too short"),
+        ] {
+            let problem = Problem::parameter(parameter, detail).renamed("name", "drug");
+            assert_eq!((problem.parameter.as_str(), problem.detail.as_str()), (renamed, shown));
+        }
+        let other = Problem::new(ErrorCode::Unavailable, "name: the store cannot be read");
+        assert_eq!(other.clone().renamed("name", "drug"), other);
     }
 }

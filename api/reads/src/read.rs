@@ -29,7 +29,7 @@ use arguments::Arguments;
 pub use arguments::{filter_properties, properties_of, read_filter};
 pub use definition::{Read, Tool};
 pub use difference::Difference;
-use difference::renamed;
+use difference::with_names;
 pub use free_rows::{FreeRows, order_by_shown};
 pub use hidden::hidden_note;
 pub use new_records::NewRecords;
@@ -63,10 +63,7 @@ pub fn tool<T: Tool>() -> Operation {
 
 /// Answers a call. A problem of an argument has the name that the argument has on the surface.
 async fn answer<T: Read>(call: Call, arguments: Arguments<T>) -> Result<Answer, Problem> {
-    run(call, arguments).await.map_err(|problem| match renamed(T::DIFFERENCES, &problem.parameter) {
-        Some(name) => problem.about(name),
-        None => problem,
-    })
+    run(call, arguments).await.map_err(|problem| with_names(T::DIFFERENCES, problem))
 }
 
 async fn run<T: Read>(call: Call, arguments: Arguments<T>) -> Result<Answer, Problem> {

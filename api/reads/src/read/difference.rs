@@ -1,5 +1,6 @@
 //! How the arguments of an operation differ on one surface from what their type says of them.
 
+use operation::problem::Problem;
 use serde_json::Value;
 
 /// How an argument differs on one surface from what the type of the arguments says of it.
@@ -30,5 +31,13 @@ pub(super) fn renamed(differences: &[Difference], own: &str) -> Option<&'static 
     differences.iter().find_map(|difference| match difference {
         Difference::Renamed { argument, name } if *argument == own => Some(*name),
         _ => None,
+    })
+}
+
+/// A problem with the names that arguments have on a surface with these differences, in its parameter and where its detail begins with that.
+pub(super) fn with_names(differences: &[Difference], problem: Problem) -> Problem {
+    differences.iter().fold(problem, |problem, difference| match difference {
+        Difference::Renamed { argument, name } => problem.renamed(argument, name),
+        Difference::Default { .. } | Difference::Without(_) => problem,
     })
 }
