@@ -299,7 +299,7 @@ mod tests {
     const GIVEN: [&str; 7] = ["JOHN", "Mary Ann", "Jos\u{e9}", "Zo\u{eb}", "THI", "Jean-Luc", "patricia"];
     const FAMILY: [&str; 9] =
         ["SMITH", "O'Neil", "O\u{2019}BRIEN", "Smith-Jones", "DE LA CRUZ", "Pe\u{f1}a", "Nguy\u{1ec5}n", "Church", "kowalski"];
-    /// Texts with the name of a person: `{G}` is the given name, and `{F}` that of the family, which also stands alone next to an organisation.
+    /// Texts with the name of a person: `{G}` is the given name, and `{F}` that of the family, which also is on its own next to an organisation.
     const TEXTS: &[&str] = &[
         "{F} {G}",
         "{F}, {G}",

@@ -233,7 +233,7 @@ fn no_form_of_a_lien_names_a_person() {
         }
         assert!(redacted.contains("0028F***********"));
     }
-    // The name of a family also stands alone next to that of an institution.
+    // The name of a family also is on its own next to that of an institution.
     let alone = |family: &'static str| [format!("{family} HUD"), format!("{family} & PNC BANK")].map(|text| (family, text));
     for (family, text) in last.into_iter().flat_map(alone) {
         let whole = serde_json::to_string(&lien_of(&text)).unwrap();

@@ -158,7 +158,7 @@ async fn keywords_are_the_models() {
     following.abort();
 }
 
-/// Proves that a search goes on with earlier days where all hits of the newest ones are earlier versions of a recall.
+/// Proves that a search continues with earlier days where all hits of the newest ones are earlier versions of a recall.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn earlier_versions_hide_no_recall() {
     let mut world = World::new().await;

@@ -298,7 +298,7 @@ fn command(settings: &Settings, address: SocketAddr) -> Result<Command, Failure>
     command.current_dir(&settings.dir);
     command.env("HIGHWATER_DATA_DIR", std::path::absolute(data_dir(settings))?).env("HIGHWATER_LISTEN", address.to_string());
     command.env("HIGHWATER_CHECKPOINTS__MEMORY", std::path::absolute(data_dir(settings).with_extension("signer"))?);
-    // Visitors are told apart by the header of a proxy.
+    // Visitors are distinguished by the header of a proxy.
     command.env("HIGHWATER_API__TRUSTED_PROXIES", "[\"127.0.0.1/32\"]");
     command.env("HIGHWATER_UPSTREAMS_BASE_URL", NOWHERE).env("HIGHWATER_TIERS__FREE__CALLS_PER_DAY", "1000000000");
     for upstream in upstreams::ALL {

@@ -34,7 +34,7 @@ use operation::problem::Problem;
 
 /// How many searches run at the same time; further ones wait.
 const SEARCHES_MAX: usize = 4;
-/// How many hits are proposed for each recall that is wanted. Some are earlier versions of a recall, which are not shown; if too many are, the search goes on
+/// How many hits are proposed for each recall that is wanted. Some are earlier versions of a recall, which are not shown; if too many are, the search continues
 /// with the days before them.
 const HITS_PER_RECALL: usize = 2;
 /// By how much each further round of a search proposes more.
