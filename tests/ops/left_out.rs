@@ -54,7 +54,7 @@ fn promises_name_tests() {
         let rows = table.lines().filter(|line| line.starts_with("| ") && !line.contains("crate"));
         let named: Vec<&str> = rows.flat_map(|row| row.split('`').skip(1).step_by(2)).filter(|name| name.contains("::")).collect();
         assert!(named.len() > 10, "{named:?}");
-        for name in named.iter().copied() {
+        for name in &named {
             let (module, test) = name.rsplit_once("::").unwrap();
             let path = format!("tests/scenarios/{}", module.replace("::", "/"));
             let path = [format!("{path}.rs"), format!("{path}/mod.rs")].into_iter().find(|path| file(path).exists());
