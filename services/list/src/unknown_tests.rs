@@ -96,7 +96,7 @@ async fn no_note_proposes_a_hidden_name() {
     accounts.commit(vec![hidden], &checkpoint).await.unwrap();
     for field in ["institution", "sponsor", "pi"] {
         let said = note(field).await;
-        assert!(said.contains("Ann Oaks") && !said.contains("oakes"), "{field}: {said}");
+        assert!(said.contains("\"ann oaks\"") && !said.contains("oakes"), "{field}: {said}");
     }
 }
 
