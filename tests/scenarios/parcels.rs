@@ -1,7 +1,7 @@
 //! The parcels service as callers see it, on the history of the demo: its contract's acceptance list, over HTTP.
 //!
 //! Proved elsewhere: a payment at `/x402/pay` (`tests/scenarios/payments`), a half-loaded table that satisfies no lien (`services/parcels/src/rules/liens.rs`),
-//! names of persons in every form of a record (`services/parcels/src/tests.rs`), and the arithmetic of tiers (`services/parcels/src/rules/ratio.rs`).
+//! names of persons in every form of a record (`services/parcels/src/tests.rs`), and the arithmetic of tiers (`schemas/property/src/ratios.rs`).
 
 use std::collections::BTreeSet;
 

@@ -22,23 +22,14 @@ use texts::{allegheny, cook};
 
 pub use self::counts::{COUNTS, CurrentCycle, DeltaCounts, current_cycle, delta_counts, township_counts};
 use self::permit::{Permit, RedactedPermit};
+pub use property::ratios::{INSUFFICIENT, LOW_R, MEDIUM_R, NONE, TIERS};
 
-/// The tiers of over-assessment, the strongest first.
-pub const TIERS: [&str; 3] = ["high", "medium", "low"];
 /// The name of the rule by which parcels are compared, with its version.
 pub const RULE: &str = "over-assessment/1";
-/// The tier of a parcel that is not assessed higher than its peers.
-pub const NONE: &str = "none";
-/// The tier of a parcel that cannot be compared.
-pub const INSUFFICIENT: &str = "insufficient";
 /// The counties.
 pub const COUNTIES: [&str; 2] = [cook::COUNTY, allegheny::COUNTY];
 /// The stages of an assessment, in their order.
 pub const STAGES: [&str; 3] = ["mailed", "certified", "board"];
-/// The least `r` of the tiers `medium` and `low`, in ten-thousandths.
-pub const MEDIUM_R: i64 = 11_000;
-/// See [`MEDIUM_R`].
-pub const LOW_R: i64 = 10_500;
 /// The longest list of years of a record.
 pub const YEARS_MAX: usize = 3;
 

@@ -10,7 +10,6 @@ mod liens;
 mod parcel;
 mod permits;
 mod projects;
-mod ratio;
 mod roll;
 mod state;
 

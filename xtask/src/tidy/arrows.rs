@@ -102,6 +102,7 @@ const CRATES: &[(&str, &str, &[&str])] = &[
     ("schemas/marks/", "marks", &["texts"]),
     ("schemas/matching/", "matching", &["texts"]),
     ("schemas/proofs/", "proofs", &[]),
+    ("schemas/property/", "property", &[]),
     ("schemas/texts/", "texts", &[]),
     ("schemas/velocity/", "velocity", &["texts"]),
     (
@@ -174,6 +175,7 @@ const OF_A_SERVICE: &[&str] = &[
     "operation",
     "pages",
     "proofs",
+    "property",
     "reads",
     "schemas",
     "table-file",

@@ -9,11 +9,11 @@ use std::collections::BTreeMap;
 
 use crate::county::County;
 use crate::record::{CurrentCycle, STAGES, current_cycle};
+use property::ratios::trimmed_stats;
 use schemas::clock::day_of;
 use schemas::facts::parcels::ParcelFact;
 
 use super::parcel::decide_again;
-use super::ratio::trimmed_stats;
 use super::roll::{Area, Cycle, Frozen, Roll};
 use super::state::{ParcelsRules, Township, roll_key, sold_pins, stats_key, township_key};
 use fold::records::State;

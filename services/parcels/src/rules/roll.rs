@@ -6,6 +6,7 @@ use crate::county::County;
 use crate::record::{Appeal, Basis, INSUFFICIENT, Parcel, ParcelYear, STAGES, YEARS_MAX, id};
 use jiff::ToSpan;
 use jiff::civil::Date;
+use property::ratios::{self, SALES_MIN, Stats};
 use schemas::facts::parcels::ParcelFact;
 use schemas::facts::sales::SaleFact;
 use serde::{Deserialize, Serialize};
@@ -14,7 +15,6 @@ use texts::owner_names::{shown_owner_kind, without_recipient};
 use texts::person_names::is_like_person;
 
 use super::permits::{Permits, drop_earliest};
-use super::ratio::{self, SALES_MIN, Stats};
 
 /// The newest sales of a parcel that are kept.
 const SALES_MAX: usize = 5;
@@ -341,7 +341,7 @@ impl Roll {
         let known = self.years.get(&year)?;
         let (_, assessed) = known.assessed()?;
         let (_, price) = self.own_sale(year)?;
-        Some((&known.class, ratio::ratio(assessed, self.county().level(&known.class)?, price)?))
+        Some((&known.class, ratios::ratio(assessed, self.county().level(&known.class)?, price)?))
     }
 
     /// The record of the parcel, given the statistics of its neighbourhood and township and its record before; `None` before its first assessment.
@@ -425,9 +425,9 @@ impl Roll {
         if let Some((stage, total)) = assessed {
             STAGES.get(stage).copied().unwrap_or_default().clone_into(&mut parcel.stage);
             parcel.assessed = Some(total);
-            parcel.implied_market_value = level.and_then(|level| ratio::implied_market_value(total, level));
+            parcel.implied_market_value = level.and_then(|level| ratios::implied_market_value(total, level));
         }
-        parcel.level = level.map(ratio::shown_r);
+        parcel.level = level.map(ratios::shown_r);
         if let Some((sale, price)) = sale {
             let (sale_date, doc_no) = (sale.date.clone(), sale.document.clone());
             parcel.basis = Basis { kind: "own_sale".to_owned(), sale_price: Some(price), sale_date, doc_no };
@@ -435,19 +435,19 @@ impl Roll {
         if let Some(Peers { level, stats, .. }) = peers {
             (*level).clone_into(&mut parcel.peer_level);
             parcel.peer_n = i64::try_from(stats.n).unwrap_or(i64::MAX);
-            parcel.peer_median = Some(ratio::shown_ratio(stats.median));
-            parcel.cod = Some(ratio::shown_cod(stats.cod));
+            parcel.peer_median = Some(ratios::shown_ratio(stats.median));
+            parcel.cod = Some(ratios::shown_cod(stats.cod));
         }
-        let ratio = assessed.zip(level).zip(sale).and_then(|(((_, total), level), (_, price))| ratio::ratio(total, level, price));
-        parcel.ratio = ratio.map(ratio::shown_ratio);
-        let r = ratio.zip(peers).and_then(|(ratio, peers)| Some((ratio, ratio::r(ratio, peers.stats.median)?)));
+        let ratio = assessed.zip(level).zip(sale).and_then(|(((_, total), level), (_, price))| ratios::ratio(total, level, price));
+        parcel.ratio = ratio.map(ratios::shown_ratio);
+        let r = ratio.zip(peers).and_then(|(ratio, peers)| Some((ratio, ratios::r(ratio, peers.stats.median)?)));
         match r.zip(peers) {
             Some(((ratio, r), peers)) if peers.stats.n >= SALES_MIN => {
-                ratio::tier(ratio, peers.stats).clone_into(&mut parcel.tier);
-                parcel.r = Some(ratio::shown_r(r));
+                ratios::tier(ratio, peers.stats).clone_into(&mut parcel.tier);
+                parcel.r = Some(ratios::shown_r(r));
                 parcel.reasons.push(format!(
                     "its ratio is {} times the median of {} sold parcels of class {} in its {}",
-                    ratio::shown_r(r),
+                    ratios::shown_r(r),
                     peers.stats.n,
                     year.class,
                     peers.level

@@ -1,13 +1,22 @@
 //! The arithmetic of assessments: the ratio of an implied market value to a sale, the median and the coefficient of dispersion (COD) of the ratios of a
 //! group, and the tier that follows. Whole numbers only, so that every platform gets the same results.
 
-use crate::record::{INSUFFICIENT, LOW_R, MEDIUM_R, NONE, TIERS};
 use serde::{Deserialize, Serialize};
 
+/// The tiers of over-assessment, the strongest first.
+pub const TIERS: [&str; 3] = ["high", "medium", "low"];
+/// The tier of a parcel that is not assessed higher than its peers.
+pub const NONE: &str = "none";
+/// The tier of a parcel that cannot be compared.
+pub const INSUFFICIENT: &str = "insufficient";
+/// The least `r` of the tiers `medium` and `low`, in ten-thousandths.
+pub const MEDIUM_R: i64 = 11_000;
+/// See [`MEDIUM_R`].
+pub const LOW_R: i64 = 10_500;
 /// A ratio of 1, in the unit of ratios.
-pub(super) const ONE: i64 = 1_000_000_000;
+pub const ONE: i64 = 1_000_000_000;
 /// The fewest sales of peers that a comparison needs.
-pub(super) const SALES_MIN: usize = 30;
+pub const SALES_MIN: usize = 30;
 /// The least `r` of the tier `high`, in ten-thousandths.
 const HIGH_R: i64 = 12_500;
 /// The largest COD of the tier `high`, in millionths of a percent.
@@ -17,29 +26,32 @@ const TRIMMED_PERCENT: usize = 5;
 
 /// What is known of the ratios of a group.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Stats {
+pub struct Stats {
     /// How many ratios count.
-    pub(super) n: usize,
+    pub n: usize,
     /// The median, in billionths.
-    pub(super) median: i64,
+    pub median: i64,
     /// The coefficient of dispersion, in millionths of a percent.
-    pub(super) cod: i64,
+    pub cod: i64,
 }
 
 /// The market value that an assessed value implies, in dollars. `level` is in hundredths of a percent.
-pub(super) fn implied_market_value(assessed: i64, level: i64) -> Option<i64> {
+#[must_use]
+pub fn implied_market_value(assessed: i64, level: i64) -> Option<i64> {
     let (assessed, level) = (i128::from(assessed), i128::from(level));
     (assessed > 0 && level > 0).then(|| i64::try_from((assessed * 10_000 + level / 2) / level).ok()).flatten()
 }
 
 /// The implied market value divided by a price, in billionths. `level` is in hundredths of a percent.
-pub(super) fn ratio(assessed: i64, level: i64, price: i64) -> Option<i64> {
+#[must_use]
+pub fn ratio(assessed: i64, level: i64, price: i64) -> Option<i64> {
     let (assessed, divisor) = (i128::from(assessed), i128::from(level) * i128::from(price));
     (assessed > 0 && divisor > 0).then(|| i64::try_from((assessed * 10_000 * i128::from(ONE) + divisor / 2) / divisor).ok()).flatten()
 }
 
 /// The statistics of all given ratios; `None` of no ratios.
-pub(super) fn stats(mut ratios: Vec<i64>) -> Option<Stats> {
+#[must_use]
+pub fn stats(mut ratios: Vec<i64>) -> Option<Stats> {
     ratios.sort_unstable();
     let n = ratios.len();
     let (low, high) = (*ratios.get(n.checked_sub(1)? / 2)?, *ratios.get(n / 2)?);
@@ -52,7 +64,8 @@ pub(super) fn stats(mut ratios: Vec<i64>) -> Option<Stats> {
 }
 
 /// The statistics of a group without the smallest and the largest 5 percent of its ratios, rounded down.
-pub(super) fn trimmed_stats(mut ratios: Vec<i64>) -> Option<Stats> {
+#[must_use]
+pub fn trimmed_stats(mut ratios: Vec<i64>) -> Option<Stats> {
     ratios.sort_unstable();
     let cut = ratios.len() * TRIMMED_PERCENT / 100;
     ratios.truncate(ratios.len() - cut);
@@ -60,14 +73,16 @@ pub(super) fn trimmed_stats(mut ratios: Vec<i64>) -> Option<Stats> {
 }
 
 /// The ratio of a parcel divided by the median of its peers, in ten-thousandths, as answers show it.
-pub(super) fn r(ratio: i64, median: i64) -> Option<i64> {
+#[must_use]
+pub fn r(ratio: i64, median: i64) -> Option<i64> {
     let (ratio, median) = (i128::from(ratio), i128::from(median));
     (median > 0).then(|| i64::try_from((ratio * 10_000 + median / 2) / median).ok()).flatten()
 }
 
 /// The tier of a parcel with a ratio: a function of its ratio divided by the median of its peers, without rounding, and of the COD and the number of the
 /// sales of these.
-pub(super) fn tier(ratio: i64, peers: &Stats) -> &'static str {
+#[must_use]
+pub fn tier(ratio: i64, peers: &Stats) -> &'static str {
     let [high, medium, low] = TIERS;
     let is_from = |least_r: i64| i128::from(ratio) * 10_000 >= i128::from(least_r) * i128::from(peers.median);
     if peers.n < SALES_MIN {
@@ -84,18 +99,21 @@ pub(super) fn tier(ratio: i64, peers: &Stats) -> &'static str {
 }
 
 /// A number of billionths as answers show it, with 4 decimals.
-pub(super) fn shown_ratio(billionths: i64) -> f64 {
+#[must_use]
+pub fn shown_ratio(billionths: i64) -> f64 {
     shown_r((billionths + 50_000).div_euclid(100_000))
 }
 
 /// A number of ten-thousandths as answers show it.
 #[expect(clippy::cast_precision_loss, reason = "shown values are far below 2^53 ten-thousandths")]
-pub(super) fn shown_r(ten_thousandths: i64) -> f64 {
+#[must_use]
+pub fn shown_r(ten_thousandths: i64) -> f64 {
     ten_thousandths as f64 / 10_000.0
 }
 
 /// A coefficient of dispersion as answers show it, in percent with 4 decimals.
-pub(super) fn shown_cod(millionths: i64) -> f64 {
+#[must_use]
+pub fn shown_cod(millionths: i64) -> f64 {
     shown_r((millionths + 50).div_euclid(100))
 }
 

@@ -1,0 +1,7 @@
+//! How published records of property are read and compared: the ratios of assessments with their statistics and tiers, and what an entry in the docket of a tax
+//! lien decides.
+//!
+//! Everything here is pure, and arithmetic is in whole numbers, so that every platform gets the same results. `decide` of the parcels service uses it.
+
+pub mod dockets;
+pub mod ratios;
