@@ -71,6 +71,9 @@ const EARLIER: &[SchemaText] = &[
     SchemaText { topic: "changes.exclusions", json: include_str!("../avro/changes.exclusions.v1.avsc") },
     SchemaText { topic: "parcels", json: include_str!("../avro/parcels.v1.avsc") },
     SchemaText { topic: "changes.parcels", json: include_str!("../avro/changes.parcels.v2.avsc") },
+    SchemaText { topic: "parcels", json: include_str!("../avro/parcels.v2.avsc") },
+    SchemaText { topic: "sales", json: include_str!("../avro/sales.v1.avsc") },
+    SchemaText { topic: "changes.parcels", json: include_str!("../avro/changes.parcels.v3.avsc") },
 ];
 
 /// Every schema version: the current one of each topic first, in the order of the topics, then the earlier ones.

@@ -16,6 +16,11 @@ pub const APPEAL: &str = "appeal";
 pub const EXEMPT: &str = "exempt";
 /// The kind of a record that says that nearly all parcels of a neighbourhood, or of a township, have the values of a stage.
 pub const CYCLE: &str = "cycle";
+/// The kind of a record that follows the cycle of a township, for each of [`PARTS`] parts of its parcels: those that are compared by their floor area are
+/// decided again a part at a time.
+pub const PART: &str = "part";
+/// In how many parts the parcels of a township are decided again that are compared by their floor area.
+pub const PARTS: i64 = 16;
 
 /// The kind of a record of a county that publishes all about a parcel in one row: values, address, use, and who is exempt.
 pub const ASSESSMENT: &str = "assessment";
@@ -26,9 +31,9 @@ pub const ASSESSMENT: &str = "assessment";
 pub struct ParcelFact {
     /// The stream that published it.
     pub stream: String,
-    /// What it is: one of [`VALUE`], [`UNIVERSE`], [`ADDRESS`], [`APPEAL`], [`EXEMPT`], [`CYCLE`] and [`ASSESSMENT`].
+    /// What it is: one of [`VALUE`], [`UNIVERSE`], [`ADDRESS`], [`APPEAL`], [`EXEMPT`], [`CYCLE`], [`PART`] and [`ASSESSMENT`].
     pub kind: String,
-    /// The number of the parcel; `""` for a cycle.
+    /// The number of the parcel; `""` for a cycle and a part.
     pub pin: String,
     /// The year of assessment; 0 if it is not known.
     pub year: i64,
@@ -68,7 +73,7 @@ pub struct ParcelFact {
     pub result: String,
     /// Appeal: its status, as published: `closed`, `open`.
     pub status: String,
-    /// Cycle: the last stage that is complete: `mailed`, `certified` or `board`.
+    /// Cycle, part: the last stage that is complete: `mailed`, `certified` or `board`.
     pub stage: String,
     /// Assessment: the state of the parcel itself, two letters.
     pub state: String,
@@ -90,6 +95,10 @@ pub struct ParcelFact {
     pub mailing_state: String,
     /// Assessment: the day of the last sale, `YYYY-MM-DD`.
     pub sale_date: String,
+    /// Assessment: the finished living area in square feet; `None` if it is unknown, or that of one of several buildings only.
+    pub floor_area: Option<i64>,
+    /// Part: its number, from 0 on.
+    pub part: Option<i64>,
 }
 
 impl ParcelFact {

@@ -26,6 +26,12 @@ pub use property::ratios::{INSUFFICIENT, LOW_R, MEDIUM_R, NONE, TIERS};
 
 /// The name of the rule by which parcels are compared, with its version.
 pub const RULE: &str = "over-assessment/1";
+/// The name of the rule by which parcels without a sale of their own are compared, with its version.
+pub const SQFT_RULE: &str = "value-per-sqft/1";
+/// The kind of basis of a parcel that is compared by the price of its own sale.
+pub const OWN_SALE: &str = "own_sale";
+/// The kind of basis of a parcel that is compared by its value per square foot.
+pub const PER_SQFT: &str = "per_sqft";
 /// The counties.
 pub const COUNTIES: [&str; 2] = [cook::COUNTY, allegheny::COUNTY];
 /// The stages of an assessment, in their order.
@@ -70,9 +76,10 @@ pub struct Parcel {
     pub tier: String,
     /// The ratio of the parcel divided by the median of its peers, 4 decimals.
     pub r: Option<f64>,
-    /// The market value that the assessment implies, divided by the price of the parcel's own sale; 4 decimals.
+    /// The market value that the assessment implies, divided by the price of the parcel's own sale. Without one, its value per square foot divided by the median
+    /// of those of its peers. 4 decimals.
     pub ratio: Option<f64>,
-    /// The median of the ratios of its peers when the cycle closed, 4 decimals.
+    /// The median of the ratios of its peers when the cycle closed, 4 decimals; 1 for values per square foot.
     pub peer_median: Option<f64>,
     /// How many sales of peers count.
     pub peer_n: i64,
@@ -125,11 +132,11 @@ pub struct Parcel {
 }
 
 /// What the implied market value of a parcel is compared to.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 #[schemars(rename = "ParcelBasis")]
 pub struct Basis {
-    /// `own_sale`; empty without one.
+    /// `own_sale`; `per_sqft` for a parcel without a sale that counts, whose floor area is published; else empty.
     pub kind: String,
     /// The price in dollars.
     pub sale_price: Option<i64>,
@@ -138,6 +145,12 @@ pub struct Basis {
     pub sale_date: String,
     /// The number of the deed.
     pub doc_no: String,
+    /// Of `per_sqft`: the finished living area in square feet.
+    pub floor_area: Option<i64>,
+    /// Of `per_sqft`: the implied market value divided by the floor area, in dollars, 4 decimals.
+    pub value_per_sqft: Option<f64>,
+    /// Of `per_sqft`: the median of the values per square foot of its peers when the cycle closed, in dollars, 4 decimals.
+    pub peer_value_per_sqft: Option<f64>,
 }
 
 /// The last appeal of a parcel.
@@ -429,7 +442,15 @@ mod tests {
             assessed: Some(50_000),
             level: Some(0.25),
             implied_market_value: Some(200_000),
-            basis: Basis { kind: text("own_sale"), sale_price: Some(150_000), sale_date: text("2025-05-02"), doc_no: text("2512345678") },
+            basis: Basis {
+                kind: text("own_sale"),
+                sale_price: Some(150_000),
+                sale_date: text("2025-05-02"),
+                doc_no: text("2512345678"),
+                floor_area: Some(1_268),
+                value_per_sqft: Some(157.728_7),
+                peer_value_per_sqft: Some(120.25),
+            },
             last_appeal: Appeal { year: Some(2025), result: text("no change") },
             method: text("own sale"),
             cycle: text("2026-board"),
@@ -561,7 +582,7 @@ mod tests {
     fn redacted_rows() {
         let row = serde_json::to_string(&parcel().redacted()).unwrap();
         assert!(row.contains("16012*********") && row.contains("1.3") && !row.contains("1.3072"), "{row}");
-        for hidden in ["16012160010000", "CARTER", "150000", "2512345678", "example.com", "50000"] {
+        for hidden in ["16012160010000", "CARTER", "150000", "2512345678", "example.com", "50000", "1268", "157.7287", "120.25"] {
             assert!(!row.contains(hidden), "{hidden} in {row}");
         }
         assert_eq!([masked_pin(""), masked_pin("123"), masked_pin("123456")], ["", "123", "12345*"]);

@@ -2,7 +2,8 @@
 //!
 //! All facts about a parcel are kept together ([`roll`]), and its record follows from them and from the statistics of its neighbourhood and township.
 //! These are frozen when a cycle closes ([`cycle`]): when nearly all parcels have the values of a stage. So a sale or a corrected value decides its own
-//! parcel again and no other. Nothing depends on today.
+//! parcel again and no other. A parcel without a sale that counts is compared by its value per square foot, where its floor area is published. Nothing depends
+//! on today.
 
 mod cycle;
 mod exemptions;
@@ -32,7 +33,7 @@ use self::cycle::Closing;
 use self::parcel::change;
 use self::roll::{Area, Roll};
 pub use self::state::ParcelsRules;
-use self::state::{record_id, roll_key, stats_key, township_key};
+use self::state::{measured_key, record_id, roll_key, stats_key, township_key};
 use fold::records::{DecisionRow, Records, Rules, State, read_variant};
 use fold::service::Undecided;
 
@@ -81,13 +82,15 @@ impl Rules for ParcelsRules {
             }
             // Decisions ignore it.
             Some(ParcelsFact::Parcel(data)) if data.kind == parcels::UNIVERSE => Vec::new(),
+            Some(ParcelsFact::Parcel(data)) if data.kind == parcels::PART => cycle::reads_of_part(&data.township, data.part),
             Some(ParcelsFact::Parcel(data)) => {
                 let area = Area { township: data.township.clone(), neighborhood: data.neighborhood.clone() };
                 let township = Area { neighborhood: String::new(), ..area.clone() };
                 let stats = [&area, &township].map(|area| DecisionRow::State(stats_key(area)));
                 let waiting = (data.kind == parcels::ASSESSMENT).then(|| DecisionRow::State(liens::waiting_key(&data.pin)));
                 let shared = (!data.mailing_hash.is_empty()).then(|| DecisionRow::State(exemptions::shared_key(&data.mailing_hash)));
-                of_parcel(&data.pin).into_iter().chain(stats).chain(waiting).chain(shared).collect()
+                let measured = data.floor_area.map(|_| DecisionRow::State(measured_key(&data.township, &data.pin)));
+                of_parcel(&data.pin).into_iter().chain(stats).chain(waiting).chain(shared).chain(measured).collect()
             }
             Some(ParcelsFact::Permit(data)) if data.pin.is_empty() => Vec::new(),
             Some(ParcelsFact::Permit(data)) => of_parcel(&data.pin).into_iter().chain([projects::read(data)]).collect(),
@@ -95,6 +98,7 @@ impl Rules for ParcelsRules {
                 of_parcel(&data.pin).into_iter().chain([DecisionRow::State(owner_key(&fact.key))]).collect()
             }
             Some(ParcelsFact::Lien(_)) => liens::reads(&fact.key),
+            Some(ParcelsFact::Sale(data)) if data.kind == sales::PART => cycle::reads_of_part(&data.township, data.part),
             Some(ParcelsFact::Sale(data)) => vec![DecisionRow::State(township_key(&data.township))],
             None => match projects::pin_of(&fact.key) {
                 Some(pin) => of_parcel(pin),
@@ -133,6 +137,7 @@ impl Rules for ParcelsRules {
                     Some(closing) => cycle::close(state, closing, fact.observed_at),
                     None => Err(Undecided::Poison(format!("a cycle of the stage {:?}", data.stage))),
                 },
+                parcels::PART => cycle::decide_part(state, &data.township, data.part, Closing::read(data).as_ref()),
                 // The class and the tax code of a year say nothing that the values do not.
                 parcels::UNIVERSE => Ok(()),
                 kind => Err(Undecided::Poison(format!("a record of the kind {kind:?}"))),
@@ -140,6 +145,9 @@ impl Rules for ParcelsRules {
             (FactKind::Observed, Some(ParcelsFact::Permit(data))) => observe_permit(state, &fact.key, data),
             (FactKind::Observed, Some(ParcelsFact::Sale(data))) if data.kind == sales::READ => {
                 cycle::sales_read(state, &data.township, fact.observed_at)
+            }
+            (FactKind::Observed, Some(ParcelsFact::Sale(data))) if data.kind == sales::PART => {
+                cycle::decide_part(state, &data.township, data.part, None)
             }
             (FactKind::Observed, Some(ParcelsFact::Sale(data))) => {
                 let owner = owner_key(&fact.key);
@@ -199,5 +207,7 @@ fn assess(state: &mut State<'_, ParcelsRules>, fact: &ParcelFact, at_ms: i64) ->
 
 #[cfg(test)]
 mod allegheny_tests;
+#[cfg(test)]
+mod measured_tests;
 #[cfg(test)]
 mod tests;

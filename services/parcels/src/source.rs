@@ -5,7 +5,7 @@ use feed::query::Feed;
 use fold::records::Rules;
 use texts::cook;
 
-use crate::record::{Parcel, RULE, TABLES};
+use crate::record::{Parcel, RULE, SQFT_RULE, TABLES};
 use crate::rules::ParcelsRules;
 
 /// The source of the service's changes. Below tier pro, parcels are shown in their redacted form.
@@ -29,7 +29,7 @@ pub(super) const FLAGS_MICROS: u64 = 20_000;
 /// What every answer says about itself.
 pub(super) const DISCLAIMER: &str = "Public-record inference, not an appraisal, title report, legal or tax advice.";
 
-/// The rules by which answers are made, as they name them: the comparison, and the version of the data file of classes.
+/// The rules by which answers are made, as they name them: the comparisons, and the version of the data file of classes.
 pub(super) fn rule() -> String {
-    format!("{RULE}, cook_classes/{}", cook::classes_version())
+    format!("{RULE}, {SQFT_RULE}, cook_classes/{}", cook::classes_version())
 }

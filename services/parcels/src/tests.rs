@@ -46,7 +46,15 @@ fn parcel(number: u64) -> Parcel {
         assessed: Some(amount),
         level: Some(0.25),
         implied_market_value: Some(amount * 4),
-        basis: Basis { kind: "own_sale".into(), sale_price: Some(amount + 1), sale_date: "2025-05-02".into(), doc_no: text("doc") },
+        basis: Basis {
+            kind: "own_sale".into(),
+            sale_price: Some(amount + 1),
+            sale_date: "2025-05-02".into(),
+            doc_no: text("doc"),
+            floor_area: Some(1_268),
+            value_per_sqft: Some(157.728_7),
+            peer_value_per_sqft: Some(120.25),
+        },
         last_appeal: Appeal { year: Some(2025), result: text("result") },
         method: "the rule".into(),
         cycle: "2026-board".into(),
@@ -98,7 +106,15 @@ fn unpaid_forms_have_no_protected_value() {
         let amounts = [parcel.assessed, parcel.implied_market_value, parcel.basis.sale_price, parcel.history[0].mailed];
         let amounts = amounts.map(|amount| amount.unwrap().to_string());
         let texts = [&parcel.pin, &parcel.address, &parcel.neighborhood, &parcel.basis.doc_no, &parcel.url, &parcel.reasons[0]];
-        for protected in amounts.iter().chain(texts).map(String::as_str).chain(["1.3072", "1.3333", "1.0201", "13.201", "2025-05-02"]) {
+        for protected in amounts.iter().chain(texts).map(String::as_str).chain([
+            "1.3072",
+            "1.3333",
+            "1.0201",
+            "13.201",
+            "2025-05-02",
+            "157.7287",
+            "120.25",
+        ]) {
             assert!(!text.contains(protected), "{protected} in {text}");
         }
         assert!(text.contains(&format!("\"{}*********\"", &parcel.pin[..5])), "{text}");
@@ -143,8 +159,20 @@ fn unpaid_forms_of_permits() {
 #[test]
 fn the_schema_of_redacted_rows_has_no_protected_field() {
     let schema = redaction().schema().to_string();
-    for name in ["id", "address", "neighborhood", "basis", "docNo", "url", "assessed", "ratio", "history", "reasons", "impliedMarketValue"]
-    {
+    for name in [
+        "id",
+        "address",
+        "neighborhood",
+        "basis",
+        "docNo",
+        "url",
+        "assessed",
+        "ratio",
+        "history",
+        "reasons",
+        "impliedMarketValue",
+        "floorArea",
+    ] {
         assert!(!schema.contains(&format!("\"{name}\":")), "{name} in {schema}");
     }
 }
@@ -154,7 +182,7 @@ fn the_schema_of_redacted_rows_has_no_protected_field() {
 fn answers_name_their_rule() {
     let rule = super::rule();
     let version = texts::cook::shown_classes().version;
-    assert_eq!(rule, format!("over-assessment/1, cook_classes/{version}"));
+    assert_eq!(rule, format!("over-assessment/1, value-per-sqft/1, cook_classes/{version}"));
 }
 
 /// Proves that the tool and the route that is paid per call cost the same, and that tools that are not built are not listed.

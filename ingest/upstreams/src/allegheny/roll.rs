@@ -52,6 +52,7 @@ pub(super) const ASSESSMENT_COLUMNS: &[&str] = &[
     "CHANGENOTICEADDRESS3",
     "CHANGENOTICEADDRESS4",
     "FAIRMARKETTOTAL",
+    "FINISHEDLIVINGAREA",
     "TAXYEAR",
 ];
 const PERSONAL: &[&str] = &[
@@ -113,6 +114,8 @@ struct Row<'a> {
     #[serde(borrow)]
     fairmarkettotal: Field<'a>,
     #[serde(borrow)]
+    finishedlivingarea: Field<'a>,
+    #[serde(borrow)]
     taxyear: Field<'a>,
     #[serde(borrow)]
     price: Field<'a>,
@@ -156,7 +159,8 @@ fn pin(row: &Row<'_>) -> Result<String, (String, String)> {
 
 /// Maps the rows of assessments. The day of which a row is, is not read: it changes each month, and with it every fact would. Of several rows of a parcel,
 /// one for the card of each building, the first counts, also if the others are on the next page: `last` is the last PIN of the page before, and then of this
-/// one. Facts and rejected rows are in the page; the parcels of each municipality and year are counted in the areas.
+/// one. The floor area of such a parcel is unknown, since a card has that of its building and the value is that of the parcel; only where a page ends between
+/// two of its cards, it is that of the first. Facts and rejected rows are in the page; the parcels of each municipality and year are counted in the areas.
 pub(super) fn map_assessments(
     stream: &'static str,
     records: Records<'_>,
@@ -165,17 +169,24 @@ pub(super) fn map_assessments(
 ) -> Result<(), UpstreamError> {
     let records = records.storing(StoredFields { requested: ASSESSMENT_COLUMNS, personal: PERSONAL });
     let before = last.clone();
-    let mut seen: HashSet<String> = HashSet::new();
-    let (observations, rejects) = records.map(stream, OF_ASSESSMENTS, |row: &Row<'_>| {
+    let (mut seen, mut with_cards): (HashSet<String>, HashSet<String>) = Default::default();
+    let (facts, rejects) = records.map(stream, OF_ASSESSMENTS, |row: &Row<'_>| {
         let fact = assessment(stream, row)?;
         last.clone_from(&fact.pin);
-        if fact.pin == before || !seen.insert(fact.pin.clone()) {
+        if fact.pin == before {
+            return Ok(None);
+        }
+        if !seen.insert(fact.pin.clone()) {
+            with_cards.insert(fact.pin);
             return Ok(None);
         }
         *areas.entry(fact.township.clone()).or_default().entry(fact.year.to_string()).or_default() += 1;
-        Ok(Some(Observation::new(format!("{stream}/{}", fact.pin), FactData::Parcel(Box::new(fact)))))
+        Ok(Some(Box::new(fact)))
     })?;
-    page.observations.extend(observations.into_iter().flatten());
+    page.observations.extend(facts.into_iter().flatten().map(|mut fact| {
+        fact.floor_area = fact.floor_area.filter(|_| !with_cards.contains(&fact.pin));
+        Observation::new(format!("{stream}/{}", fact.pin), FactData::Parcel(fact))
+    }));
     page.rejects.extend(rejects);
     Ok(())
 }
@@ -217,6 +228,7 @@ fn assessment(stream: &str, row: &Row<'_>) -> Result<ParcelFact, (String, String
         mailing_city: if is_homestead { mailing_city } else { String::new() },
         mailing_state: if is_homestead { mailing_state } else { String::new() },
         sale_date: day(&row.saledate).map(|day| day.to_string()).unwrap_or_default(),
+        floor_area: row.finishedlivingarea.integer().filter(|area| *area > 0),
         pin,
         ..ParcelFact::default()
     })
@@ -312,9 +324,24 @@ pub(super) fn map_sales(
     Ok(())
 }
 
+/// A fact of a whole municipality, with those of the parts of its parcels, which follow it.
+fn with_parts(whole: Observation) -> Vec<Observation> {
+    let part = |part: i64| {
+        let mut data = whole.data.clone();
+        match &mut data {
+            FactData::Parcel(fact) => (fact.kind, fact.part) = (parcels::PART.to_owned(), Some(part)),
+            FactData::Sale(fact) => (fact.kind, fact.part) = (sales::PART.to_owned(), Some(part)),
+            _ => {}
+        }
+        Observation::new(format!("{}/part/{part}", whole.key), data)
+    };
+    let parts: Vec<Observation> = (0..parcels::PARTS).map(part).collect();
+    std::iter::once(whole).chain(parts).collect()
+}
+
 /// The facts that all sales of the municipalities were read.
 pub(super) fn sales_read(stream: &str, areas: &Areas) -> Vec<Observation> {
-    areas.keys().map(|township| rolls::sales_read(stream, township)).collect()
+    areas.keys().map(|township| rolls::sales_read(stream, township)).flat_map(with_parts).collect()
 }
 
 /// The facts of the years that are complete: of each municipality the newest one that at least 99 of 100 of its parcels have.
@@ -324,7 +351,7 @@ pub(super) fn cycles(stream: &str, areas: &Areas) -> Vec<Observation> {
         let (year, _) = years.iter().rev().find(|(_, parcels)| **parcels * 100 >= all * 99)?;
         Some(rolls::cycle(stream, township, "", (year.parse().ok()?, STAGE)))
     };
-    areas.iter().filter_map(cycle).collect()
+    areas.iter().filter_map(cycle).flat_map(with_parts).collect()
 }
 
 #[cfg(test)]

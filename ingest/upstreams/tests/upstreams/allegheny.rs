@@ -119,19 +119,24 @@ fn row_numbers_are_no_identity() {
     assert_eq!(keys(1).key, "allegheny.liens/DTD-19-000001|Allegheny County Tax Lien|2018|28F194|0028F00194000000");
 }
 
-/// Proves that a further card of a parcel is no second fact, wherever pages end: rows are read by PIN, and a page knows the last one of the page before. A run
-/// that began in another order continues in it.
+/// Proves that a further card of a parcel is no second fact, wherever pages end: rows are read by PIN, and a page knows the last one of the page before; that the
+/// floor area of one building is not that of a parcel with several, unless a page ends after the first; and that parts follow the cycle. A run that began in
+/// another order continues in it.
 #[test]
 fn cards_of_a_parcel_are_one_fact() {
     const ASSESSMENTS: &str = "allegheny.assessments";
     let pin = |lot: u32| format!("0028F{lot:05}000000");
-    let row = |lot: u32, value: f64| json!({ "PARID": pin(lot), "MUNICODE": "104", "USECODE": "411", "CLASSDESC": "COMMERCIAL", "TAXYEAR": 2026.0, "FAIRMARKETTOTAL": value });
+    let row = |lot: u32, value: f64| {
+        json!({ "PARID": pin(lot), "MUNICODE": "104", "USECODE": "411", "CLASSDESC": "COMMERCIAL", "TAXYEAR": 2026.0, "FAIRMARKETTOTAL": value,
+        "FINISHEDLIVINGAREA": "900.0" })
+    };
     let rows = [row(1, 10.0), row(1, 20.0), row(2, 30.0), row(2, 40.0), row(2, 50.0), row(3, 60.0)];
-    for limit in [1, 2, 3, 4, 6] {
+    let area = Some(900);
+    for (limit, areas) in [(1, [area, area]), (2, [None, None]), (3, [None, area]), (4, [None, None]), (6, [None, None])] {
         let (upstream, stream) = stream(ASSESSMENTS);
         let at = "2026-11-20T12:00:00Z".parse().unwrap();
         let mut cursor = upstream.start_after(stream, &window(), &settings(), &UpstreamCursor::default(), at);
-        let (mut parcels, mut cycles) = (Vec::new(), Vec::new());
+        let (mut parcels, mut ends) = (Vec::new(), Vec::new());
         while upstream.has_request(stream, &cursor) {
             let path = path(ASSESSMENTS, &cursor);
             let result = match path.split('&').find_map(|part| part.strip_prefix("offset=")) {
@@ -146,13 +151,17 @@ fn cards_of_a_parcel_are_one_fact() {
             assert!(page.rejects.is_empty() && page.incomplete.is_none());
             for observation in page.observations {
                 let FactData::Parcel(fact) = observation.data else { panic!("{}", observation.key) };
-                let is_cycle = fact.kind == schemas::facts::parcels::CYCLE;
-                if is_cycle { cycles.push(fact.year) } else { parcels.push((fact.pin, fact.certified)) }
+                match fact.kind.as_str() {
+                    schemas::facts::parcels::ASSESSMENT => parcels.push((fact.pin, fact.certified, fact.floor_area)),
+                    _ => ends.push((fact.kind, fact.year, fact.part)),
+                }
             }
             cursor = page.next.unwrap();
         }
-        assert_eq!(parcels, [(pin(1), Some(10)), (pin(2), Some(30)), (pin(3), Some(60))], "{limit} rows a page");
-        assert_eq!(cycles, [2026], "{limit} rows a page");
+        assert_eq!(parcels, [(pin(1), Some(10), areas[0]), (pin(2), Some(30), areas[1]), (pin(3), Some(60), area)], "{limit} rows a page");
+        let parts = (0..16).map(|part| ("part".to_owned(), 2026, Some(part)));
+        let expected: Vec<_> = std::iter::once(("cycle".to_owned(), 2026, None)).chain(parts).collect();
+        assert_eq!(ends, expected, "{limit} rows a page");
     }
     let begun = UpstreamCursor(json!({ "v": 1, "modified": "2026-11-02T04:11:00", "rows": 32_000 }).to_string());
     assert!(path(ASSESSMENTS, &begun).contains("sort=_id+asc"));

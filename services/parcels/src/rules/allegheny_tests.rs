@@ -10,17 +10,17 @@ use texts::allegheny::COUNTY;
 use super::*;
 use fold::testing::{self, Folded};
 
-const NOON: i64 = 1_795_176_000_000;
+pub(super) const NOON: i64 = 1_795_176_000_000;
 const PEERS: usize = 40;
 
-type Engine = Folded<Parcels>;
-type FactOf = Fact<ParcelsFact>;
+pub(super) type Engine = Folded<Parcels>;
+pub(super) type FactOf = Fact<ParcelsFact>;
 
-fn pin(number: usize) -> String {
+pub(super) fn pin(number: usize) -> String {
     format!("0028F{number:05}000000")
 }
 
-fn assessment(number: usize, year: i64, total: i64) -> FactOf {
+pub(super) fn assessment(number: usize, year: i64, total: i64) -> FactOf {
     let data = ParcelFact {
         kind: parcels::ASSESSMENT.into(),
         pin: pin(number),
@@ -38,7 +38,7 @@ fn assessment(number: usize, year: i64, total: i64) -> FactOf {
     testing::fact(format!("allegheny.assessments/{}", pin(number)), FactKind::Observed, NOON, Some(ParcelsFact::Parcel(Box::new(data))))
 }
 
-fn sale(number: usize, price: i64, kind: &str) -> FactOf {
+pub(super) fn sale(number: usize, price: i64, kind: &str) -> FactOf {
     let data = SaleFact {
         kind: sales::SALE.into(),
         sale: format!("{number}-{kind}"),
@@ -53,7 +53,7 @@ fn sale(number: usize, price: i64, kind: &str) -> FactOf {
 }
 
 /// The fact that the sales were read, and the cycle of a year.
-fn ends(year: i64) -> [FactOf; 2] {
+pub(super) fn ends(year: i64) -> [FactOf; 2] {
     let read = SaleFact { kind: sales::READ.into(), township: "104".into(), ..SaleFact::default() };
     let cycle =
         ParcelFact { kind: parcels::CYCLE.into(), year, township: "104".into(), stage: "certified".into(), ..ParcelFact::default() };
@@ -75,17 +75,17 @@ fn ward(peers: usize, year: i64) -> Vec<FactOf> {
     facts
 }
 
-fn engine(facts: Vec<FactOf>) -> Engine {
+pub(super) fn engine(facts: Vec<FactOf>) -> Engine {
     let mut engine = Engine::default();
     facts.iter().for_each(|fact| engine.decide(fact));
     engine
 }
 
-fn parcel(engine: &Engine, number: usize) -> Parcel {
+pub(super) fn parcel(engine: &Engine, number: usize) -> Parcel {
     engine.records().remove(&id(COUNTY, &pin(number))).unwrap()
 }
 
-fn counted<T: serde::de::DeserializeOwned + Default>(engine: &Engine, name: &str) -> T {
+pub(super) fn counted<T: serde::de::DeserializeOwned + Default>(engine: &Engine, name: &str) -> T {
     let last = engine.table(TABLES.terms).rfind(|(key, _)| key[0] == Datum::Text(name.to_owned()));
     last.map(|(_, value)| serde_json::from_slice(value).unwrap()).unwrap_or_default()
 }

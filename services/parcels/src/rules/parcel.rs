@@ -7,7 +7,7 @@ use fold::service::Undecided;
 
 use super::projects;
 use super::roll::{Area, Frozen, Roll};
-use super::state::{ParcelsRules, record_id, remember_neighborhood, roll_key, sold_key, stats_key};
+use super::state::{ParcelsRules, measured_key, record_id, remember_neighborhood, roll_key, sold_key, stats_key};
 
 /// Changes what is known of a parcel, and decides its record again.
 pub(super) fn change(state: &mut State<'_, ParcelsRules>, pin: &str, change: impl FnOnce(&mut Roll)) -> Result<(), Undecided> {
@@ -17,29 +17,39 @@ pub(super) fn change(state: &mut State<'_, ParcelsRules>, pin: &str, change: imp
     if now == before {
         return Ok(());
     }
-    // The next cycle also decides a parcel whose record has a cycle and whose sales no longer count: it can resolve the record.
+    // The next cycle also decides a parcel whose record has a cycle and that has nothing any more by which it is compared: it can resolve the record.
     now.is_listed = now.is_sold() || (before.is_listed && has_cycle(state, pin)?);
-    let place = |roll: &Roll| roll.area().filter(|_| roll.is_listed);
-    let (old, new) = (place(&before), place(&now));
-    if old != new {
-        for (area, is_in) in [(old, false), (new, true)] {
-            let Some(area) = area else { continue };
-            let row = sold_key(&area, pin);
-            let mut pins: Vec<String> = state.source(&row)?.unwrap_or_default();
-            if is_in && pins.is_empty() {
-                remember_neighborhood(state, &area)?;
-            }
-            pins.retain(|known| known != pin);
-            if is_in {
-                pins.push(pin.to_owned());
-            }
-            pins.sort_unstable();
-            state.remember(&row, Some(&pins).filter(|pins| !pins.is_empty()))?;
-        }
+    now.is_measured = !now.is_listed && (now.has_floor_area() || (before.is_measured && has_cycle(state, pin)?));
+    let sold = |roll: &Roll| roll.area().filter(|_| roll.is_listed);
+    if let Some(area) = sold(&now).filter(|area| sold(&before).as_ref() != Some(area))
+        && state.source::<Vec<String>>(&sold_key(&area, pin))?.is_none()
+    {
+        remember_neighborhood(state, &area)?;
     }
+    move_between(state, pin, [&before, &now].map(|roll| sold(roll).map(|area| sold_key(&area, pin))))?;
+    let measured = |roll: &Roll| roll.area().filter(|_| roll.is_measured);
+    move_between(state, pin, [&before, &now].map(|roll| measured(roll).map(|area| measured_key(&area.township, pin))))?;
     state.remember(&roll_key(pin), Some(&now))?;
     decide_again(state, pin)?;
     projects::decide(state, pin, &before, &now)
+}
+
+/// Moves a parcel from the first of two rows of parcels to the second one.
+fn move_between(state: &mut State<'_, ParcelsRules>, pin: &str, [old, new]: [Option<String>; 2]) -> Result<(), Undecided> {
+    if old == new {
+        return Ok(());
+    }
+    for (row, is_in) in [(old, false), (new, true)] {
+        let Some(row) = row else { continue };
+        let mut pins: Vec<String> = state.source(&row)?.unwrap_or_default();
+        pins.retain(|known| known != pin);
+        if is_in {
+            pins.push(pin.to_owned());
+        }
+        pins.sort_unstable();
+        state.remember(&row, Some(&pins).filter(|pins| !pins.is_empty()))?;
+    }
+    Ok(())
 }
 
 /// Whether a parcel has a record that was compared in a cycle.

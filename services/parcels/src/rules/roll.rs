@@ -3,10 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::county::County;
-use crate::record::{Appeal, Basis, INSUFFICIENT, Parcel, ParcelYear, STAGES, YEARS_MAX, id};
-use jiff::ToSpan;
-use jiff::civil::Date;
+use crate::record::{Appeal, Basis, INSUFFICIENT, OWN_SALE, PER_SQFT, Parcel, ParcelYear, STAGES, YEARS_MAX, id};
 use property::ratios::{self, SALES_MIN, Stats};
+use property::sales::{self, REPEAT, SALE_YEARS, Sale};
 use schemas::facts::parcels::ParcelFact;
 use schemas::facts::sales::SaleFact;
 use serde::{Deserialize, Serialize};
@@ -18,23 +17,19 @@ use super::permits::{Permits, drop_earliest};
 
 /// The newest sales of a parcel that are kept.
 const SALES_MAX: usize = 5;
-/// The least price of a sale that counts, in dollars.
-const PRICE_MIN: i64 = 10_000;
-/// Sales count if they are at most so many years older than the year of assessment, or younger.
-const SALE_YEARS: i64 = 3;
-/// A sale at the price of one that counts at most so many days earlier is the same sale again.
-const REPEAT_DAYS: i64 = 365;
-/// Why it does not count.
-const REPEAT: &str = "the parcel was sold at the same price within 365 days before";
+/// The least floor area that is compared, in square feet: a smaller one is taken to be a mistake.
+const FLOOR_AREA_MIN: i64 = 100;
 /// The rule, as records name it.
 const METHOD: &str = "over-assessment/1: own arm's-length sale against the median of sold peers of the class";
+/// The rule, as records of parcels of Cook County name it that have no sale which counts.
+const METHOD_WITHOUT_SALE: &str = "over-assessment/1: own arm's-length sale against the median of sold peers of the class; no value per square foot is \
+    compared without a sale, since no floor area of this county is read";
 /// The rule for Allegheny County.
 const ALLEGHENY_METHOD: &str =
     "over-assessment/1: own valid sale against the median of sold peers of the use in the municipality; values of the base year 2012";
-/// The type of sales of Allegheny County at arm's length.
-const VALID_SALE: &str = "VALID SALE";
-/// The words of deeds that are no sale on the market.
-const OTHER_DEEDS: [&str; 2] = ["QUIT", "EXECUTOR"];
+/// The rule for parcels of Allegheny County that are compared by their floor area.
+const SQFT_METHOD: &str = "value-per-sqft/1: without an own valid sale, the value per square foot of finished living area against the median of sold peers \
+    of the use in the municipality; values of the base year 2012";
 
 /// What facts said about a parcel.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -54,6 +49,10 @@ pub(super) struct Roll {
     /// Whether it is in the row of the sold parcels of its neighbourhood, which are decided again when a cycle closes.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(super) is_listed: bool,
+    /// Whether it is in a row of the parcels of its township that are compared by their floor area, which are decided again after a cycle closed. Sold parcels
+    /// are in none.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(super) is_measured: bool,
     /// The newest year in which the table of exempt parcels of Cook County has it; `None` if it never had. The reasons of its record say so.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) exempt_year: Option<i64>,
@@ -113,17 +112,9 @@ pub(super) struct Year {
     neighborhood: String,
     /// The totals of the stages, in the order of [`STAGES`].
     totals: [Option<i64>; 3],
-}
-
-/// A sale of the parcel.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub(super) struct Sale {
-    date: String,
-    price: Option<i64>,
-    document: String,
-    /// Why it does not count; empty if it does.
-    dropped: String,
+    /// The floor area in square feet, if it is published.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    floor_area: Option<i64>,
 }
 
 /// Where a parcel is: the codes of its township and neighbourhood.
@@ -139,8 +130,11 @@ pub(super) struct Area {
 pub(super) struct Frozen {
     /// The cycle that closed.
     pub(super) cycle: Cycle,
-    /// The statistics by class.
+    /// The statistics of ratios by class.
     pub(super) classes: BTreeMap<String, Stats>,
+    /// The statistics of values per square foot by class, of the same parcels as far as they have a floor area. Their unit is a billionth of a dollar.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) per_sqft: BTreeMap<String, Stats>,
 }
 
 /// A year and the last stage of which the assessments are complete, the earliest first.
@@ -166,33 +160,6 @@ impl Year {
     }
 }
 
-impl Sale {
-    /// The price, if the sale counts for a year of assessment.
-    fn counted(&self, year: i64) -> Option<i64> {
-        let sold: i64 = self.date.get(..4)?.parse().ok()?;
-        self.price.filter(|_| self.dropped.is_empty() && sold >= year - SALE_YEARS)
-    }
-}
-
-/// Why a sale does not count; empty if it does.
-fn dropped(sale: &SaleFact) -> String {
-    let deed = sale.deed_type.to_uppercase();
-    let reason = if sale.price.is_none_or(|price| price < PRICE_MIN) || sale.is_low {
-        "its price is below 10,000 dollars or unknown"
-    } else if County::of_pin(&sale.pin) == County::Allegheny && sale.sale_type != VALID_SALE {
-        "the publisher does not mark it as a valid sale"
-    } else if sale.is_multisale || sale.parcels.is_some_and(|parcels| parcels > 1) {
-        "several parcels were sold together"
-    } else if sale.is_resale {
-        "the parcel was sold again within 365 days"
-    } else if sale.is_other_deed || OTHER_DEEDS.iter().any(|word| deed.contains(word)) {
-        "its deed is a quit-claim or executor deed"
-    } else {
-        ""
-    };
-    reason.to_owned()
-}
-
 impl Roll {
     /// Takes the assessed values of a year.
     pub(super) fn assess(&mut self, fact: &ParcelFact) {
@@ -201,6 +168,7 @@ impl Roll {
             township: fact.township.clone(),
             neighborhood: fact.neighborhood.clone(),
             totals: [fact.mailed, fact.certified, fact.board],
+            floor_area: fact.floor_area.filter(|area| *area >= FLOOR_AREA_MIN),
         };
         self.years.insert(fact.year, year);
         while self.years.len() > YEARS_MAX {
@@ -287,7 +255,7 @@ impl Roll {
 
     /// Takes a sale. Of more than 5 the newest are kept.
     pub(super) fn sell(&mut self, fact: &SaleFact) {
-        let sale = Sale { date: fact.date.clone(), price: fact.price, document: fact.document.clone(), dropped: dropped(fact) };
+        let sale = Sale::of(fact, County::of_pin(&fact.pin) == County::Allegheny);
         self.sales.insert(fact.sale.clone(), sale);
         drop_earliest(&mut self.sales, SALES_MAX, |sale| sale.date.clone());
     }
@@ -308,32 +276,19 @@ impl Roll {
         self.sales.values().any(|sale| sale.dropped.is_empty())
     }
 
-    /// The newest sale that counts for a year of assessment, and its price.
-    fn own_sale(&self, year: i64) -> Option<(&Sale, i64)> {
-        let repeats = self.repeats();
-        let counted = self.sales.iter().filter(|(number, _)| !repeats.contains(number.as_str()));
-        let counted = counted.filter_map(|(number, sale)| Some((number, sale, sale.counted(year)?)));
-        counted.max_by_key(|(number, sale, _)| (&sale.date, *number)).map(|(_, sale, price)| (sale, price))
+    /// Whether a floor area is known of it in any year.
+    pub(super) fn has_floor_area(&self) -> bool {
+        self.years.values().any(|year| year.floor_area.is_some())
     }
 
-    /// The numbers of the sales of Allegheny County that have the price of one that counts at most 365 days earlier: the publisher of the other county marks such
-    /// sales, and this one does not. A sale that does not count makes no later one a repeat. Of two on one day the one with the lower number counts.
+    /// The newest sale that counts for a year of assessment, and its price.
+    fn own_sale(&self, year: i64) -> Option<(&Sale, i64)> {
+        sales::newest(&self.sales, &self.repeats(), year)
+    }
+
+    /// The numbers of the sales of Allegheny County that repeat an earlier one; the publisher of the other county marks them.
     fn repeats(&self) -> BTreeSet<&str> {
-        let (mut last_counted, mut repeats) = (BTreeMap::<Option<i64>, Date>::new(), BTreeSet::new());
-        let candidates = self.sales.iter().filter(|(_, sale)| self.details.is_some() && sale.dropped.is_empty());
-        let mut candidates: Vec<(&str, &str, Option<i64>)> =
-            candidates.map(|(number, sale)| (sale.date.as_str(), number.as_str(), sale.price)).collect();
-        candidates.sort_unstable();
-        for (date, number, price) in candidates {
-            let Ok(day) = date.parse::<Date>() else { continue };
-            let is_soon_after = |first: &Date| day <= first.saturating_add(REPEAT_DAYS.days());
-            if last_counted.get(&price).is_some_and(is_soon_after) {
-                repeats.insert(number);
-            } else {
-                last_counted.insert(price, day);
-            }
-        }
-        repeats
+        if self.details.is_some() { sales::repeats(&self.sales) } else { BTreeSet::new() }
     }
 
     /// The class and the ratio of a year; `None` without an assessment, a level or a sale that counts.
@@ -344,24 +299,41 @@ impl Roll {
         Some((&known.class, ratios::ratio(assessed, self.county().level(&known.class)?, price)?))
     }
 
+    /// The market value that the assessment of a year implies for a square foot, in billionths of a dollar; `None` without an assessment, a level or a floor
+    /// area.
+    pub(super) fn value_per_sqft(&self, year: i64) -> Option<i64> {
+        let known = self.years.get(&year)?;
+        ratios::ratio(known.assessed()?.1, self.county().level(&known.class)?, known.floor_area?)
+    }
+
     /// The record of the parcel, given the statistics of its neighbourhood and township and its record before; `None` before its first assessment.
     pub(super) fn record(&self, pin: &str, neighborhood: &Frozen, township: &Frozen, before: Option<&Parcel>) -> Option<Parcel> {
         let (newest, latest) = self.years.last_key_value()?;
-        // A parcel that was never sold is compared with nothing, whatever cycle closes.
-        let (never, is_compared) = (Frozen::default(), self.is_sold() || before.is_some_and(|before| !before.cycle.is_empty()));
+        // A parcel that was never sold and has no floor area is compared with nothing, whatever cycle closes.
+        let (never, has_cycle) = (Frozen::default(), before.is_some_and(|before| !before.cycle.is_empty()));
+        let is_compared = self.is_comparable() || has_cycle;
         let (neighborhood, township) = if is_compared { (neighborhood, township) } else { (&never, &never) };
-        let peers = self.peers(neighborhood, township);
+        let peers = self.peers(neighborhood, township, |frozen| &frozen.classes);
         // Where the neighbourhood has too few sales, the township decides.
         let cycle = peers.as_ref().map_or(township.cycle, |peers| peers.cycle);
         // Before the first cycle there is nothing to compare with, and the newest year is shown.
         let shown_year = if cycle.year == 0 { *newest } else { cycle.year };
         let year = self.years.get(&shown_year).unwrap_or(latest);
+        let is_by_sale = self.own_sale(shown_year).is_some();
+        // Without a sale that counts, the value per square foot is compared with that of peers of the same cycle.
+        let peers = match year.floor_area {
+            Some(_) if !is_by_sale => self.peers(neighborhood, township, |frozen| &frozen.per_sqft).filter(|peers| peers.cycle == cycle),
+            _ => peers,
+        };
         let county = self.county();
         let (class_label, township, method) = match &self.details {
-            Some(details) => (details.use_label.clone(), details.municipality.clone(), ALLEGHENY_METHOD),
+            Some(details) => {
+                let method = if is_by_sale || year.floor_area.is_none() { ALLEGHENY_METHOD } else { SQFT_METHOD };
+                (details.use_label.clone(), details.municipality.clone(), method)
+            }
             None => {
                 let township = cook::township_name(&latest.township).unwrap_or_default().to_owned();
-                (cook::class_label(&year.class).to_owned(), township, METHOD)
+                (cook::class_label(&year.class).to_owned(), township, if is_by_sale { METHOD } else { METHOD_WITHOUT_SALE })
             }
         };
         let mut parcel = Parcel {
@@ -403,19 +375,31 @@ impl Roll {
         Some(parcel)
     }
 
-    /// The peers that the parcel is compared to: sold parcels of its class in its neighbourhood, or in its township where those are too few.
-    fn peers<'a>(&self, neighborhood: &'a Frozen, township: &'a Frozen) -> Option<Peers<'a>> {
+    /// Whether it has what it can be compared by: a sale that can count, or a floor area.
+    fn is_comparable(&self) -> bool {
+        self.is_sold() || self.has_floor_area()
+    }
+
+    /// The peers that the parcel is compared to: sold parcels of its class in its neighbourhood, or in its township where those are too few. `by_class`: their
+    /// statistics of ratios, or of values per square foot.
+    fn peers<'a>(
+        &self,
+        neighborhood: &'a Frozen,
+        township: &'a Frozen,
+        by_class: fn(&Frozen) -> &BTreeMap<String, Stats>,
+    ) -> Option<Peers<'a>> {
         let peers_at = |level: &'static str, frozen: &'a Frozen| {
             let class = &self.years.get(&frozen.cycle.year)?.class;
-            Some(Peers { level, cycle: frozen.cycle, stats: frozen.classes.get(class)? })
+            Some(Peers { level, cycle: frozen.cycle, stats: by_class(frozen).get(class)? })
         };
         let (near, far) = (peers_at("neighborhood", neighborhood), peers_at("township", township));
         near.filter(|peers| peers.stats.n >= SALES_MIN).or(far)
     }
 
-    /// Whether its neighbourhood has enough peers, so that its record does not depend on its township.
+    /// Whether its neighbourhood has enough peers, so that its record does not depend on its township. That of a parcel with a floor area can.
     pub(super) fn has_near_peers(&self, neighborhood: &Frozen) -> bool {
-        self.peers(neighborhood, &Frozen::default()).is_some_and(|peers| peers.stats.n >= SALES_MIN)
+        let has_enough = |peers: Peers<'_>| peers.stats.n >= SALES_MIN;
+        !self.has_floor_area() && self.peers(neighborhood, &Frozen::default(), |frozen| &frozen.classes).is_some_and(has_enough)
     }
 
     fn compare(&self, parcel: &mut Parcel, year: &Year, number: i64, peers: Option<&Peers<'_>>) {
@@ -428,30 +412,43 @@ impl Roll {
             parcel.implied_market_value = level.and_then(|level| ratios::implied_market_value(total, level));
         }
         parcel.level = level.map(ratios::shown_r);
-        if let Some((sale, price)) = sale {
-            let (sale_date, doc_no) = (sale.date.clone(), sale.document.clone());
-            parcel.basis = Basis { kind: "own_sale".to_owned(), sale_price: Some(price), sale_date, doc_no };
-        }
+        // What the implied market value is divided by: the price of the sale in dollars, or the floor area in square feet.
+        let divisor = match (sale, year.floor_area) {
+            (Some((sale, price)), _) => {
+                let (sale_date, doc_no) = (sale.date.clone(), sale.document.clone());
+                parcel.basis = Basis { kind: OWN_SALE.to_owned(), sale_price: Some(price), sale_date, doc_no, ..Basis::default() };
+                Some(price)
+            }
+            (None, Some(area)) => {
+                parcel.basis = Basis { kind: PER_SQFT.to_owned(), floor_area: Some(area), ..Basis::default() };
+                Some(area)
+            }
+            (None, None) => None,
+        };
+        let value = assessed.zip(level).zip(divisor).and_then(|(((_, total), level), divisor)| ratios::ratio(total, level, divisor));
+        let r = value.zip(peers).and_then(|(value, peers)| Some((value, ratios::r(value, peers.stats.median)?)));
+        let is_per_sqft = parcel.basis.kind == PER_SQFT;
         if let Some(Peers { level, stats, .. }) = peers {
             (*level).clone_into(&mut parcel.peer_level);
             parcel.peer_n = i64::try_from(stats.n).unwrap_or(i64::MAX);
-            parcel.peer_median = Some(ratios::shown_ratio(stats.median));
+            parcel.peer_median = Some(ratios::shown_ratio(if is_per_sqft { ratios::ONE } else { stats.median }));
             parcel.cod = Some(ratios::shown_cod(stats.cod));
         }
-        let ratio = assessed.zip(level).zip(sale).and_then(|(((_, total), level), (_, price))| ratios::ratio(total, level, price));
-        parcel.ratio = ratio.map(ratios::shown_ratio);
-        let r = ratio.zip(peers).and_then(|(ratio, peers)| Some((ratio, ratios::r(ratio, peers.stats.median)?)));
+        if is_per_sqft {
+            // A value per square foot is a ratio only to that of the peers, whose median is 1 then.
+            parcel.ratio = r.map(|(_, r)| ratios::shown_r(r));
+            parcel.basis.value_per_sqft = value.map(ratios::shown_ratio);
+            parcel.basis.peer_value_per_sqft = peers.map(|peers| ratios::shown_ratio(peers.stats.median));
+        } else {
+            parcel.ratio = value.map(ratios::shown_ratio);
+        }
         match r.zip(peers) {
-            Some(((ratio, r), peers)) if peers.stats.n >= SALES_MIN => {
-                ratios::tier(ratio, peers.stats).clone_into(&mut parcel.tier);
+            Some(((value, r), peers)) if peers.stats.n >= SALES_MIN => {
+                ratios::tier(value, peers.stats).clone_into(&mut parcel.tier);
                 parcel.r = Some(ratios::shown_r(r));
-                parcel.reasons.push(format!(
-                    "its ratio is {} times the median of {} sold parcels of class {} in its {}",
-                    ratios::shown_r(r),
-                    peers.stats.n,
-                    year.class,
-                    peers.level
-                ));
+                let (r, n, class, place) = (ratios::shown_r(r), peers.stats.n, &year.class, peers.level);
+                let what = if is_per_sqft { "value per square foot" } else { "ratio" };
+                parcel.reasons.push(format!("its {what} is {r} times the median of {n} sold parcels of class {class} in its {place}"));
             }
             _ => INSUFFICIENT.clone_into(&mut parcel.tier),
         }
@@ -470,21 +467,24 @@ impl Roll {
         if parcel.level.is_none() {
             parcel.reasons.push(format!("the level of assessment of class {} is not known", year.class));
         }
-        if parcel.basis.kind.is_empty() {
+        let is_per_sqft = parcel.basis.kind == PER_SQFT;
+        if parcel.basis.kind != OWN_SALE {
             let first = number - SALE_YEARS;
-            parcel.reasons.push(format!("no arm's-length sale of the parcel since {first}-01-01, and no floor area to compare instead"));
+            let instead = if is_per_sqft { "so its value per square foot is compared" } else { "and no floor area to compare instead" };
+            parcel.reasons.push(format!("no arm's-length sale of the parcel since {first}-01-01, {instead}"));
         }
+        let measured = if is_per_sqft { " with a floor area" } else { "" };
         match peers {
-            _ if parcel.cycle.is_empty() && !self.is_sold() => {}
+            _ if parcel.cycle.is_empty() && !self.is_comparable() => {}
             _ if !self.years.contains_key(&number) => {
                 parcel.reasons.push(format!("it has no assessment of {number}, the year of the last complete cycle"));
             }
             None if parcel.cycle.is_empty() => {
                 parcel.reasons.push("no cycle of its neighbourhood, or of its township, is complete".to_owned())
             }
-            None => parcel.reasons.push(format!("no sold parcel of class {} counts in its township", year.class)),
+            None => parcel.reasons.push(format!("no sold parcel of class {}{measured} counts in its township", year.class)),
             Some(peers) if peers.stats.n < SALES_MIN => parcel.reasons.push(format!(
-                "{} sold parcels of class {} count in its {}, fewer than {SALES_MIN}",
+                "{} sold parcels of class {}{measured} count in its {}, fewer than {SALES_MIN}",
                 peers.stats.n, year.class, peers.level
             )),
             Some(_) => {}

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::county::County;
 use crate::record::id;
+use schemas::facts::parcels::PARTS;
 use serde::{Deserialize, Serialize};
 
 use super::roll::{Area, Cycle};
@@ -12,6 +13,9 @@ use fold::undecided::{Undecided, all};
 
 /// How many rows the sold parcels of a neighbourhood are spread over.
 const SOLD_PARTS: u32 = 16;
+/// How many rows the parcels of a township are spread over that are compared by their floor area: a row is written again when a parcel comes into it. Each part
+/// of these parcels has as many of the rows.
+const MEASURED_ROWS: u32 = 256;
 
 /// The rules of the parcels service.
 pub struct ParcelsRules;
@@ -50,12 +54,30 @@ pub(super) fn stats_key(area: &Area) -> String {
 
 /// The key of the row with the sold parcels of a neighbourhood that a parcel is in.
 pub(super) fn sold_key(area: &Area, pin: &str) -> String {
-    let part = pin.bytes().fold(0_u32, |sum, byte| (sum * 31 + u32::from(byte)) & 0xffff) % SOLD_PARTS;
-    sold_part_key(area, part)
+    sold_part_key(area, spread(pin) % SOLD_PARTS)
+}
+
+/// A number that follows from a PIN, by which parcels are spread over rows.
+fn spread(pin: &str) -> u32 {
+    pin.bytes().fold(0_u32, |sum, byte| (sum * 31 + u32::from(byte)) & 0xffff)
 }
 
 fn sold_part_key(area: &Area, part: u32) -> String {
     format!("sold/{}/{}/{part}", area.township, area.neighborhood)
+}
+
+/// The key of the row with the parcels of a township that are compared by their floor area, which a parcel is in.
+pub(super) fn measured_key(township: &str, pin: &str) -> String {
+    measured_row_key(township, spread(pin) % MEASURED_ROWS)
+}
+
+fn measured_row_key(township: &str, row: u32) -> String {
+    format!("measured/{township}/{row}")
+}
+
+/// The keys of the rows of a part of the parcels of a township that are compared by their floor area. There are none of a part that does not exist.
+pub(super) fn measured_keys(township: &str, part: i64) -> impl Iterator<Item = String> {
+    (0..MEASURED_ROWS).filter(move |row| i64::from(*row) % PARTS == part).map(move |row| measured_row_key(township, row))
 }
 
 /// Remembers that a township has a neighbourhood with sold parcels.
@@ -65,8 +87,13 @@ pub(super) fn remember_neighborhood(state: &mut State<'_, ParcelsRules>, area: &
 
 /// The sold parcels of a neighbourhood, by PIN.
 pub(super) fn sold_pins(state: &mut State<'_, ParcelsRules>, area: &Area) -> Result<Vec<String>, Undecided> {
-    let parts = all((0..SOLD_PARTS).map(|part| state.source::<Vec<String>>(&sold_part_key(area, part))))?;
-    let mut pins: Vec<String> = parts.into_iter().flatten().flatten().collect();
+    pins_of(state, (0..SOLD_PARTS).map(|part| sold_part_key(area, part)))
+}
+
+/// The parcels of some rows, by PIN.
+pub(super) fn pins_of(state: &mut State<'_, ParcelsRules>, keys: impl Iterator<Item = String>) -> Result<Vec<String>, Undecided> {
+    let rows = all(keys.map(|key| state.source::<Vec<String>>(&key)))?;
+    let mut pins: Vec<String> = rows.into_iter().flatten().flatten().collect();
     pins.sort_unstable();
     Ok(pins)
 }
