@@ -93,6 +93,16 @@ fn over_assessed_parcels() {
     assert!(all.len() > high.len() && texts(&all, "pin").is_superset(&texts(&high, "pin")));
     assert_eq!(leads(&server, &key, "township=West%20Chicago").len() + leads(&server, &key, "county=allegheny-pa").len(), all.len());
 
+    let homes = leads(&server, &key, "county=allegheny-pa&class=R010");
+    let compared: Vec<Value> = homes
+        .iter()
+        .map(|home| {
+            json!([home["tier"], home["r"], home["basis"]["kind"], home["basis"]["valuePerSqft"], home["basis"]["peerValuePerSqft"]])
+        })
+        .collect();
+    let expected = [("high", 1.4, 70.0), ("medium", 1.16, 58.0), ("low", 1.06, 53.0)];
+    assert_eq!(compared, expected.map(|(tier, r, value)| json!([tier, r, "per_sqft", value, 50.0])), "{homes:?}");
+
     let example = server.json(&format!("/parcels/api/parcel?pin={EXAMPLE}"), "");
     assert_eq!((&example["tier"], &example["r"], &example["peerMedian"]), (&json!("medium"), &json!(1.2255), &json!(1.02)), "{example}");
     assert_eq!(server.json("/parcels/api/parcel?pin=16-01-216-064-0000", "")["pin"], EXAMPLE);

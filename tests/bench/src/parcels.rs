@@ -423,6 +423,7 @@ impl County {
             mailing_city: of_homestead(mailing_city.to_owned()),
             mailing_state: of_homestead("PA".to_owned()),
             sale_date: SOLD_BEFORE.to_owned(),
+            floor_area: (!is_commercial).then(|| 900 + i64::try_from(n % 1_800).unwrap_or_default()),
             ..ParcelFact::default()
         };
         let assessment =

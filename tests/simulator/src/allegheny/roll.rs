@@ -1,4 +1,4 @@
-//! The tables of assessments and of sales: commercial parcels of one use in one ward, sold around a ratio, and homes with exemptions.
+//! The tables of assessments and of sales: commercial parcels of one use in one ward, sold around a ratio, homes with a floor area, and homes with exemptions.
 
 use serde_json::{Value, json};
 use simulated_world::world::World;
@@ -13,6 +13,11 @@ const PEERS: i64 = 40;
 /// The ratios of further commercial parcels, in thousandths of the median of the others.
 const SPECIAL: [i64; 6] = [1_400, 1_260, 1_150, 1_070, 700, 700];
 
+/// The homes with a floor area that were sold. Without the lowest and the highest of their values a square foot, the median is 50 dollars.
+const SOLD_HOMES: i64 = 34;
+/// The values of homes of 1,500 square feet that were not sold, in dollars a square foot. The last one has a second building.
+const UNSOLD_HOMES: [i64; 5] = [70, 58, 53, 50, 70];
+
 /// The text of an amount in one of its forms: a number with a point, or a text.
 fn amount(number: i64, value: i64) -> Value {
     if number % 3 == 0 { json!(value.to_string()) } else { json!(value as f64) }
@@ -25,7 +30,7 @@ fn assessment(pin: &str, year: i16, (use_code, label, class): (&str, &str, &str)
         "SCHOOLCODE": "47", "NEIGHCODE": "51C34", "TAXCODE": "T", "OWNERDESC": "REGULAR", "CLASSDESC": class, "USECODE": use_code,
         "USEDESC": label, "HOMESTEADFLAG": null, "SALEDATE": "03-14-2012", "CHANGENOTICEADDRESS1": "3343  FORBES AVE   ",
         "CHANGENOTICEADDRESS2": " ", "CHANGENOTICEADDRESS3": "PITTSBURGH PA  ", "CHANGENOTICEADDRESS4": "15213", "FAIRMARKETTOTAL": value,
-        "TAXYEAR": f64::from(year), "ASOFDATE": format!("{year}-11-01"),
+        "FINISHEDLIVINGAREA": null, "TAXYEAR": f64::from(year), "ASOFDATE": format!("{year}-11-01"),
     })
 }
 
@@ -47,6 +52,30 @@ fn commercial_pin(number: i64) -> String {
 fn sold(number: i64) -> (i64, i64) {
     let special = usize::try_from(number - PEERS).ok().and_then(|at| SPECIAL.get(at).copied());
     (300_000 + 5_000 * number, 600 * special.unwrap_or(980 + 4 * (number % 11)) / 1_000)
+}
+
+fn home_pin(number: i64) -> String {
+    format!("0030B{:05}000000", 100 + number)
+}
+
+/// The floor area of a home that was sold, in square feet, and its value in dollars.
+fn sold_home(number: i64) -> (i64, i64) {
+    let area = 1_000 + 20 * number;
+    (area, area * (48 + number % 5))
+}
+
+/// Homes with a floor area: sold ones, and others. A further card has the area of another building.
+fn measured_homes(year: i16) -> Vec<Value> {
+    let home = |number: i64, (area, value): (i64, i64)| {
+        let row = assessment(&home_pin(number), year, HOME, amount(number, value));
+        with(row, &[("FINISHEDLIVINGAREA", amount(number + 1, area))])
+    };
+    let sold = (0..SOLD_HOMES).map(|number| home(number, sold_home(number)));
+    let others = (SOLD_HOMES..).zip(UNSOLD_HOMES).map(|(number, dollars)| home(number, (1_500, 1_500 * dollars)));
+    let mut rows: Vec<Value> = sold.chain(others).collect();
+    let last = rows.last().cloned();
+    rows.extend(last.map(|row| with(row, &[("FINISHEDLIVINGAREA", json!(400.0))])));
+    rows
 }
 
 fn parcels() -> i64 {
@@ -72,6 +101,7 @@ pub(super) fn assessments(world: &World) -> Vec<Value> {
     ));
     rows.push(with(assessment("0028F00195000007", year, RETAIL, json!(90_000.0)), &[("TAXCODE", json!("E"))]));
     rows.extend(homes(year, is_later));
+    rows.extend(measured_homes(year));
     rows
 }
 
@@ -117,6 +147,11 @@ pub(super) fn sales(world: &World) -> Vec<Value> {
             4 => rows.push(sale(&pin, "07-02-1986".to_owned(), json!(40_000.0), "VALID SALE", 903)),
             _ => {}
         }
+    }
+    for number in 0..SOLD_HOMES {
+        let (_, value) = sold_home(number);
+        let date = format!("04-{:02}-{}", 1 + number % 28, year - 1);
+        rows.push(sale(&home_pin(number), date, amount(number, 2 * value), "VALID SALE", 500 + number));
     }
     rows
 }
