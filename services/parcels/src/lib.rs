@@ -47,8 +47,8 @@ pub fn service() -> Registration {
         "parcels",
         "Parcels",
         "Parcels of Cook County, Illinois, and of Allegheny County, Pennsylvania, that are assessed higher than sold parcels of their class around \
-            them. Each names its ratio, the median, number and dispersion of its peers, the sale that it is compared to and the row at the \
-            publisher. Medians are frozen until a cycle of the assessment closes, so that a change means something. Of Cook County also \
+            them. Each names its ratio, the median, number and dispersion of its peers, the sale or floor area by which it is compared \
+            and the row at the publisher. Medians are frozen until a cycle of the assessment closes, so that a change means something. Of Cook County also \
             permits for construction, fresh or long after their window; of Allegheny County the \
             tax liens of a parcel that survive, and exemptions next to something unusual in the same record. Public-record inference, not an appraisal, title report, legal or tax advice. \
             Without a paid key: true counts, masked samples, and the check of one parcel. With a key of tier pro or above, or 0.20 USD per call: \

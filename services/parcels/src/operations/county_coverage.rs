@@ -105,7 +105,7 @@ const COOK: County = County {
         Permits: the window of construction begins with the issue and has the median months until the assessed value of the building rises, of finished projects \
         of the job code, or 24 where fewer than 30 are finished. Exemptions: no parcel is flagged, since homeowner exemptions are published in no open table. \
         The table of exempt parcels is read for the reasons of a parcel, which say whether it has it.",
-    density: "Only parcels with a sale of their own can be compared, since no floor area is published for commercial parcels: a few percent of them in a year. \
+    density: "Only parcels with a sale of their own can be compared, since no table that is read has floor areas: a few percent of them in a year. \
         Classes 6 to 9 have a level that depends on an agreement and are not compared. Permits for which no parcel is published are in no list. A rise of the value \
         of a building is seen once a year at most, and a general reassessment also raises values.",
     licence: "Open data of the Cook County Assessor's Office, without a stated licence, and of the City of Chicago under its terms of use",
@@ -119,12 +119,14 @@ const ALLEGHENY: County = County {
     buyers: "buyers of tax liens, title companies, lenders, and firms for appeals of property tax",
     methodology: "Over-assessment: the value of the base year 2012, divided by the price of the parcel's own valid sale since 3 years before the tax year, \
         against the median of sold parcels of its use in its municipality or ward, of at least 30. The ratio to the peers alone counts, never that to 1. \
+        Without such a sale: the value per square foot of finished living area, against the median of the same peers, of which 30 need a floor area. \
         Exemptions: rules X1 to X6 say what the record shows next to a homestead exclusion or an exempt tax code. Liens: the status follows from the \
         entries of each docket. A satisfaction for one taxing body leaves the lien to the others, with an unknown amount; a satisfaction that a later \
         entry hides counts; a lien that is open 20 years after it was filed is to be reviewed. Permits of the City of Pittsburgh are recorded and are \
         in no list of windows.",
-    density: "584,999 parcels, and 503,747 sales, of which those of 5 years are read. No owner is named. About one million liens since 1995. About one in a \
-        hundred has no PIN, and is listed with the parcels that its block and lot can mean. Interest, costs and the effects of sales are not published.",
+    density: "584,999 parcels, and 503,747 sales, of which those of 5 years are read. Floor areas are those of homes, and unknown for parcels with several \
+        buildings. No owner is named. About one million liens since 1995. About one in a hundred has no PIN, and is listed \
+        with the parcels that its block and lot can mean. Interest, costs and the effects of sales are not published.",
     licence: "Western Pennsylvania Regional Data Center (WPRDC), Creative Commons CC0 or CC-BY by table",
     through_date: String::new(),
 };

@@ -33,8 +33,8 @@ pub struct OverLead {
     pub tier: String,
     /// The ratio of the parcel divided by the median of its peers; null if it cannot be compared.
     pub r: Option<f64>,
-    /// The market value that the assessment implies, divided by the price of its own sale; without one, its value per square foot divided by the median of those
-    /// of its peers.
+    /// The market value that the assessment implies, divided by the price of its own sale; without one, its value per square foot divided by the median of
+    /// those of its peers.
     pub ratio: Option<f64>,
     /// The median of the ratios of its peers when the cycle closed; 1 for values per square foot.
     pub peer_median: Option<f64>,

@@ -74,7 +74,8 @@ impl Read for Arguments {
             path: "/api/leads",
             summary: "Commercial and industrial parcels that are assessed higher than sold parcels of their class around them, the largest difference first.",
             description: "`r` is the ratio of the parcel, its implied market value divided by the price of its own arm's-length sale, divided by the median of \
-                its peers: sold parcels of the class in the neighbourhood, or in the township where those are fewer than 30. `high`: `r` from 1.25 on \
+                its peers: sold parcels of the class in the neighbourhood, or in the township where those are fewer than 30. Without a sale the value \
+                per square foot is compared, where a floor area is published: of homes of Allegheny County. `high`: `r` from 1.25 on \
                 and a dispersion (`cod`) of at most 15; `medium` from 1.10, `low` from 1.05. Medians change only when a cycle closes. Other classes \
                 are listed with `class`. Without a key of tier pro: true counts, and at most 10 rows without PIN, address and evidence.",
             list: "leads",
@@ -210,7 +211,7 @@ pub struct PaidArguments {
 /// What the tool and the route of payments have in common.
 pub(super) fn paid_definition() -> Definition {
     Definition {
-        description: "Each row names its ratio, the median, number and dispersion of its peers, the sale that it is compared to and the row at the publisher. \
+        description: "Each row names its ratio, the median, number and dispersion of its peers, the sale or floor area by which it is compared and the row at the publisher. \
             Without `class`: commercial and industrial parcels. Unpaid calls get the payment terms with a preview: the counts, and 3 rows without PIN, \
             address and evidence. Page with `after`. Public-record inference, not an appraisal.",
         list: "leads",

@@ -161,8 +161,8 @@ pub(super) fn reads_of_part(township: &str, part: Option<i64>) -> Vec<DecisionRo
 }
 
 /// Decides a part of the parcels of a township again that are compared by their floor area, with what is frozen: nothing changes if the cycle of the part
-/// waits for the sales, which have facts of the parts as well, or if a later one closed. Half a million parcels of 175 townships have parts of some 200, and the
-/// largest township of about 1,300: 10 MB, see [`of_township`].
+/// waits for the sales, which have facts of the parts as well, or if a later one closed. Half a million parcels of 175 townships have parts of some 200, and
+/// the largest township of about 1,300: 10 MB, see [`of_township`].
 pub(super) fn decide_part(
     state: &mut State<'_, ParcelsRules>,
     code: &str,

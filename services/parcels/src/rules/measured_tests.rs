@@ -32,8 +32,8 @@ fn value(at: usize) -> i64 {
     90_000 + 10_000 * (at as i64 % 3)
 }
 
-/// Peers of which the first so many have a floor area, sold at twice their values. Of 32, which have 11 times 90, 11 times 100 and 10 times 110 dollars a square
-/// foot, one is left out at each end. The median of the others is 100; and they differ from it by (10 * 10 + 9 * 10) / 30 = 6.3333 percent of it.
+/// Peers of which the first so many have a floor area, sold at twice their values. Of 32, which have 11 times 90, 11 times 100 and 10 times 110 dollars a
+/// square foot, one is left out at each end. The median of the others is 100; and they differ from it by (10 * 10 + 9 * 10) / 30 = 6.3333 percent of it.
 fn peers(count: usize, with_area: usize, year: i64) -> Vec<FactOf> {
     let of = |at: usize| {
         let area = Some(1_000).filter(|_| at < with_area);
@@ -81,8 +81,8 @@ fn decide(engine: &mut Engine, facts: Vec<FactOf>) {
     facts.iter().for_each(|fact| engine.decide(fact));
 }
 
-/// Proves a worked example: 200,000 dollars on 1,600 square feet are 125 dollars, 1.25 times the median of 100; the tiers of other values; that a parcel without
-/// a floor area, or with one that is a mistake, is compared with nothing; and what records and counts say.
+/// Proves a worked example: 200,000 dollars on 1,600 square feet are 125 dollars, 1.25 times the median of 100; the tiers of other values; that a parcel
+/// without a floor area, or with one that is a mistake, is compared with nothing; and what records and counts say.
 #[test]
 fn values_per_square_foot() {
     let of = |number: usize, total: i64, area: Option<i64>| measured(number, 2026, total, area);
