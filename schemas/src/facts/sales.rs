@@ -8,8 +8,8 @@ use crate::canonical::{Order, canonical};
 pub const SALE: &str = "sale";
 /// The kind of a record that says that all sales of a township were read.
 pub const READ: &str = "read";
-/// The kind of a record that follows the one of a township that was read, for each of [`super::parcels::PARTS`] parts of its parcels: a cycle that waited for the
-/// sales is closed by then, and the parcels that are compared by their floor area are decided again a part at a time.
+/// The kind of a record that follows the one of a township that was read, for each of [`super::parcels::PARTS`] parts of its parcels: a cycle that waited for
+/// the sales is closed by then, and the parcels that are compared by their floor area are decided again a part at a time.
 pub const PART: &str = "part";
 
 /// One record. Texts are trimmed and white space is collapsed; `""` means unknown. No name of an owner, buyer or seller is stored.

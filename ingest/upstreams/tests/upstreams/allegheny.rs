@@ -119,8 +119,8 @@ fn row_numbers_are_no_identity() {
     assert_eq!(keys(1).key, "allegheny.liens/DTD-19-000001|Allegheny County Tax Lien|2018|28F194|0028F00194000000");
 }
 
-/// Proves that a further card of a parcel is no second fact, wherever pages end: rows are read by PIN, and a page knows the last one of the page before; that the
-/// floor area of one building is not that of a parcel with several, unless a page ends after the first; and that parts follow the cycle. A run that began in
+/// Proves that a further card of a parcel is no second fact, wherever pages end: rows are read by PIN, and a page knows the last one of the page before; that
+/// the floor area of one building is not that of a parcel with several, unless a page ends after the first; and that parts follow the cycle. A run that began in
 /// another order continues in it.
 #[test]
 fn cards_of_a_parcel_are_one_fact() {
