@@ -212,8 +212,8 @@ pub struct PaidArguments {
 pub(super) fn paid_definition() -> Definition {
     Definition {
         description: "Each row names its ratio, the median, number and dispersion of its peers, the sale or floor area by which it is compared and the row at \
-            the publisher. Without `class`: commercial and industrial parcels. Unpaid calls get the payment terms with a preview: the counts, and 3 rows without PIN, \
-            address and evidence. Page with `after`. Public-record inference, not an appraisal.",
+            the publisher. Without `class`: commercial and industrial parcels. Unpaid calls get the payment terms with a preview: the counts, and 3 rows \
+            without PIN, address and evidence. Page with `after`. Public-record inference, not an appraisal.",
         list: "leads",
         price: Price::PerCall { micros: LEADS_MICROS, free_from: Tier::Pro },
         errors: &[ErrorCode::AsOfInvalid, ErrorCode::CursorInvalid],
