@@ -14,6 +14,8 @@ pub const ADDRESS: &str = "address";
 pub const APPEAL: &str = "appeal";
 /// The kind of a record of a parcel in a county's table of exempt parcels of a year.
 pub const EXEMPT: &str = "exempt";
+/// The kind of a record that says whether a parcel has an exemption of a residence in a tax year.
+pub const EXEMPTION: &str = "exemption";
 /// The kind of a record that says that nearly all parcels of a neighbourhood, or of a township, have the values of a stage.
 pub const CYCLE: &str = "cycle";
 /// The kind of a record that follows the cycle of a township, for each of [`PARTS`] parts of its parcels: those that are compared by their floor area are
@@ -31,13 +33,13 @@ pub const ASSESSMENT: &str = "assessment";
 pub struct ParcelFact {
     /// The stream that published it.
     pub stream: String,
-    /// What it is: one of [`VALUE`], [`UNIVERSE`], [`ADDRESS`], [`APPEAL`], [`EXEMPT`], [`CYCLE`], [`PART`] and [`ASSESSMENT`].
+    /// What it is: one of [`VALUE`], [`UNIVERSE`], [`ADDRESS`], [`APPEAL`], [`EXEMPT`], [`EXEMPTION`], [`CYCLE`], [`PART`] and [`ASSESSMENT`].
     pub kind: String,
     /// The number of the parcel; `""` for a cycle and a part.
     pub pin: String,
     /// The year of assessment; 0 if it is not known.
     pub year: i64,
-    /// Value, universe, exempt: the class, without marks: `517`, `211A`, `EX`.
+    /// Value, universe, exempt, exemption: the class, without marks: `517`, `211A`, `EX`.
     pub class: String,
     /// The code of the township.
     pub township: String,
@@ -83,7 +85,7 @@ pub struct ParcelFact {
     pub use_label: String,
     /// Assessment: the kind of the owner, as published: `CORPORATION`. No name.
     pub owner_kind: String,
-    /// Assessment: whether the parcel has a homestead exclusion.
+    /// Assessment: whether the parcel has a homestead exclusion. Exemption: whether it has an exemption of a residence of any kind.
     pub is_homestead: bool,
     /// Assessment: whether its tax code says that it is exempt.
     pub is_exempt: bool,

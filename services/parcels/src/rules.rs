@@ -5,6 +5,7 @@
 //! parcel again and no other. A parcel without a sale that counts is compared by its value per square foot, where its floor area is published. Nothing depends
 //! on today.
 
+mod cook_exemptions;
 mod cycle;
 mod exemptions;
 mod liens;
@@ -80,6 +81,7 @@ impl Rules for ParcelsRules {
                 let area = Area { township: data.township.clone(), neighborhood: data.neighborhood.clone() };
                 vec![DecisionRow::State(township_key(&data.township)), DecisionRow::State(stats_key(&area))]
             }
+            Some(ParcelsFact::Parcel(data)) if data.kind == parcels::EXEMPTION => cook_exemptions::reads(&data.pin),
             // Decisions ignore it.
             Some(ParcelsFact::Parcel(data)) if data.kind == parcels::UNIVERSE => Vec::new(),
             Some(ParcelsFact::Parcel(data)) if data.kind == parcels::PART => cycle::reads_of_part(&data.township, data.part),
@@ -133,6 +135,7 @@ impl Rules for ParcelsRules {
                 parcels::ADDRESS => change(state, &data.pin, |roll| roll.locate(data)),
                 parcels::APPEAL => change(state, &data.pin, |roll| roll.appeal(data)),
                 parcels::EXEMPT => change(state, &data.pin, |roll| roll.exempt_year = roll.exempt_year.max(Some(data.year))),
+                parcels::EXEMPTION => cook_exemptions::decide(state, data, fact.observed_at),
                 parcels::CYCLE => match Closing::read(data) {
                     Some(closing) => cycle::close(state, closing, fact.observed_at),
                     None => Err(Undecided::Poison(format!("a cycle of the stage {:?}", data.stage))),

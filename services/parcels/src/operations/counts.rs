@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::county::County;
-use crate::record::flag::flag_counts;
+use crate::record::flag::{ExemptionYear, exemption_year, flag_counts};
 use crate::record::{COUNTIES, CurrentCycle, DeltaCounts, TABLES, TIERS, current_cycle, delta_counts, strength, township_counts};
 use feed::latest::{LatestAt, PositionKey};
 use feed::position::Position;
@@ -141,6 +141,15 @@ pub(crate) async fn delta(at: &Position, county: &str, cycle: &str) -> Result<De
 /// When rows cannot be read.
 pub(crate) async fn flags(at: &Position, county: &str) -> Result<BTreeMap<String, i64>, Problem> {
     Ok(last(at, &flag_counts(county)).await?.unwrap_or_default())
+}
+
+/// The newest tax year of which exemptions of a county were read, at a position; `None` if none were.
+///
+/// # Errors
+/// When rows cannot be read.
+pub(crate) async fn exemptions_until(at: &Position, county: &str) -> Result<Option<i64>, Problem> {
+    let year: ExemptionYear = last(at, &exemption_year(county)).await?.unwrap_or_default();
+    Ok(Some(year.tax_year).filter(|year| *year > 0))
 }
 
 /// The last row of the index under a name up to a position.

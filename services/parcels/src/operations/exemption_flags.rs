@@ -23,16 +23,19 @@ use reads::read::{Read, Reader};
 /// The name of the tool.
 pub const NAME: &str = "exemption_flags";
 /// The name of the rules, with their version.
-const RULE: &str = "exemptions/4";
-/// Why there are none in Cook County.
+const RULE: &str = "exemptions/5";
+/// Why there are none in Cook County, of which no exemptions were read.
 const COOK_NOTE: &str =
-    "cook-il: no parcel is flagged, since homeowner exemptions are in no open table, only in the file PTAXSIM, which is not read";
+    "cook-il: no parcel is flagged, since homeowner exemptions are in no open table, only in the file PTAXSIM, which is not read here";
+/// Why only one rule flags parcels of Cook County.
+const COOK_RULES: &str = "only X4 is decided: the others need mailing addresses, owners and buyers, which are not requested, or the use of an \
+    exempt parcel, which is not published";
 
 /// Arguments of `exemption_flags`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Arguments {
-    /// The county: `allegheny-pa`, or `cook-il`, of which no parcel is flagged.
+    /// The county: `allegheny-pa`, or `cook-il`, of which only rule `X4` is decided, where its exemptions are read.
     #[schemars(length(min = 1, max = 20))]
     pub county: String,
     /// Only flags of this rule: `X1` to `X6`.
@@ -127,6 +130,15 @@ async fn rule_counts(reader: &Reader<Parcels>, county: &str) -> Result<Vec<RuleC
     Ok(RULES.into_iter().map(rule_count).collect())
 }
 
+/// What is not decided in Cook County, and why; `None` for the other county.
+async fn note_of(reader: &Reader<Parcels>, county: &str) -> Result<Option<String>, Problem> {
+    if county != cook::COUNTY {
+        return Ok(None);
+    }
+    let year = counts::exemptions_until(&reader.at, county).await?;
+    Ok(Some(year.map_or_else(|| COOK_NOTE.to_owned(), |year| format!("cook-il: exemptions up to the tax year {year}; {COOK_RULES}"))))
+}
+
 impl Read for Arguments {
     type Service = Parcels;
     type Answer = Flags;
@@ -154,16 +166,16 @@ impl Read for Arguments {
         let (county, _) = self.known()?;
         let mut preview = json!({ "county": county, "rules": rule_counts(reader, county).await? });
         // Nobody should pay for an answer that is known to be empty.
-        if county == cook::COUNTY {
-            preview["note"] = json!(COOK_NOTE);
+        if let Some(note) = note_of(reader, county).await? {
+            preview["note"] = json!(note);
         }
         Ok(Some(preview))
     }
 
     async fn answer(self, _: Filter, reader: &mut Reader<Parcels>) -> Result<Flags, Problem> {
         let (county, rule) = self.known()?;
-        if county == cook::COUNTY {
-            reader.note(COOK_NOTE.to_owned());
+        if let Some(note) = note_of(reader, county).await? {
+            reader.note(note);
         }
         let (list, limit) = (flag_list(county, rule), reader.limit());
         let part = Segment { buckets: 0..=0, ranks: 0..=0 };
@@ -199,7 +211,7 @@ mod tests {
     use crate::operations::lead_tests::keep_counts;
     use crate::operations::permit_tests::hide;
     use crate::record::TABLES;
-    use crate::record::flag::flag_counts;
+    use crate::record::flag::{exemption_year, flag_counts};
 
     /// Proves that totals are the counts that decisions keep, and that an unpaid call gets these and no row, of Cook County with why there are none.
     #[tokio::test]
@@ -236,6 +248,9 @@ mod tests {
         assert!(!preview.contains("note"), "{preview}");
         let preview = text((tool.run)(unpaid(), json!({ "county": "cook-il" })).await.unwrap());
         assert!(preview.contains(COOK_NOTE), "{preview}");
+        keep_counts(&world, &[(exemption_year("cook-il"), json!({ "taxYear": 2024 }))]).await;
+        let note = value(&context, &tool, json!({ "county": "cook-il" })).await["note"].to_string();
+        assert!(note.contains("2024") && note.contains(COOK_RULES), "{note}");
     }
 
     /// Proves that a flag that operators hide is in no list, so that no rule tells what it is about, and that answers say how many are hidden, whatever rule they

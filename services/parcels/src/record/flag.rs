@@ -26,11 +26,11 @@ pub struct Flag {
     pub statement: String,
     /// The fields of the record that it follows from.
     pub evidence: Vec<String>,
-    /// The kind of the owner, as published: `CORPORATION`. No name is published.
+    /// The kind of the owner, as published: `CORPORATION`. No name is published. Empty in Cook County.
     pub owner: String,
     /// The city and state of the mailing address; empty if no rule is about them.
     pub mailing: String,
-    /// The first day on which the homestead exclusion was read; empty without one.
+    /// The first day on which the homestead exclusion, or in Cook County the exemption, was read; empty without one.
     #[schemars(with = "proofs::json_type::DayOrEmpty")]
     pub exempt_since: String,
     /// Whether the rule no longer flags the parcel.
@@ -41,6 +41,20 @@ pub struct Flag {
 #[must_use]
 pub fn flag_list(county: &str, rule: Option<&str>) -> String {
     rule.map_or_else(|| format!("flag/{county}"), |rule| format!("flag/{county}/{rule}"))
+}
+
+/// The name of the newest tax year of which exemptions of a county were read, see [`ExemptionYear`].
+#[must_use]
+pub fn exemption_year(county: &str) -> String {
+    format!("{COUNTS}exemptions/{county}")
+}
+
+/// The newest tax year of which exemptions of a county were read; 0 before the first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ExemptionYear {
+    /// The tax year.
+    pub tax_year: i64,
 }
 
 /// The name of the counts of the flags of a county: a map from the rule to how many parcels it flags, as JSON.

@@ -1,6 +1,5 @@
-//! Exemptions: which rules flag the record of a parcel, and by which of its fields. A flag says what the record shows, and draws no conclusion.
-//!
-//! Parcels of Cook County are not flagged: no table that is read has its homeowner exemptions.
+//! Exemptions in Allegheny County: which rules flag the record of a parcel, and by which of its fields. A flag says what the record shows, and draws no
+//! conclusion. Those of Cook County are decided in `cook_exemptions`.
 
 use std::collections::BTreeSet;
 
@@ -51,7 +50,7 @@ pub(super) fn shared_key(hash: &str) -> String {
 }
 
 /// The id of the record of a flag: the parcel and the rule.
-fn id(pin: &str, rule: &str) -> String {
+pub(super) fn id(pin: &str, rule: &str) -> String {
     format!("flag/{pin}/{rule}")
 }
 
@@ -176,15 +175,21 @@ fn flag(state: &mut State<'_, ParcelsRules>, pin: &str) -> Result<(), Undecided>
             is_over: false,
         })
         .collect();
-    if let Some(rules) = set(state, pin, &details.flags, flags)? {
+    if let Some(rules) = set(state, (COUNTY, pin), &details.flags, flags)? {
         details.flags = rules;
         state.remember(&key, Some(&roll))?;
     }
     Ok(())
 }
 
-/// Sets the flags of a parcel, given the rules that flagged it before. A flag that no longer applies is over. Returns the rules if they are others than before.
-fn set(state: &mut State<'_, ParcelsRules>, pin: &str, before: &[String], flags: Vec<Flag>) -> Result<Option<Vec<String>>, Undecided> {
+/// Sets the flags of a parcel of a county, given the rules that flagged it before. A flag that no longer applies is over. Returns the rules if they are others
+/// than before.
+pub(super) fn set(
+    state: &mut State<'_, ParcelsRules>,
+    (county, pin): (&str, &str),
+    before: &[String],
+    flags: Vec<Flag>,
+) -> Result<Option<Vec<String>>, Undecided> {
     let rules: Vec<String> = flags.iter().map(|flag| flag.rule.clone()).collect();
     for rule in before.iter().filter(|rule| !rules.contains(rule)) {
         if let Some(mut record) = state.record(&id(pin, rule))? {
@@ -195,15 +200,15 @@ fn set(state: &mut State<'_, ParcelsRules>, pin: &str, before: &[String], flags:
         }
     }
     for flag in flags {
-        let (id, county) = (id(pin, &flag.rule), COUNTY.to_owned());
-        state.put(Parcel { id, pin: pin.to_owned(), county, flag: Some(Box::new(flag)), ..Parcel::default() })?;
+        let id = id(pin, &flag.rule);
+        state.put(Parcel { id, pin: pin.to_owned(), county: county.to_owned(), flag: Some(Box::new(flag)), ..Parcel::default() })?;
     }
     if *before == *rules {
         return Ok(None);
     }
     let changes = [(before, -1), (&*rules, 1)];
     state.count(
-        &flag_counts(COUNTY),
+        &flag_counts(county),
         changes.into_iter().flat_map(|(rules, change)| rules.iter().map(move |rule| (rule.clone(), change))),
     )?;
     Ok(Some(rules))
