@@ -389,6 +389,7 @@ pub(crate) fn upstream_settings(config: &Config, name: &str) -> Result<UpstreamS
         window_days: section.window_days.get(),
         backfill_days: section.backfill_days,
         shopify,
+        ptaxsim_path: section.ptaxsim_path,
     })
 }
 

@@ -271,6 +271,9 @@ pub(crate) struct UpstreamSection {
     pub(crate) window_days: NonZeroU32,
     #[serde(default)]
     pub(crate) backfill_days: u32,
+    /// The copy of the database file PTAXSIM of upstream `cook`. The defaults have this key for that upstream only.
+    #[serde(default, deserialize_with = "optional_path")]
+    pub(crate) ptaxsim_path: Option<PathBuf>,
 }
 
 /// `[tiers]`

@@ -215,3 +215,12 @@ fn stores_and_niches() {
     assert!(refusal(&format!("{}interval_s = 5\n", store("a.example", "sneakers"))).contains(key));
     assert!(load("[upstreams.cpsc]\nstores = []", &[]).unwrap_err().to_string().contains("unknown"));
 }
+
+/// Proves that the path of the file PTAXSIM is read for its upstream only, and that an empty one is none.
+#[test]
+fn path_of_ptaxsim() {
+    let path = |text: &str| load(text, &[]).unwrap().sections.upstreams["cook"].ptaxsim_path.clone();
+    assert_eq!(path(""), None);
+    assert_eq!(path("[upstreams.cook]\nptaxsim_path = \"/srv/ptaxsim.db\""), Some("/srv/ptaxsim.db".into()));
+    assert!(load("[upstreams.cpsc]\nptaxsim_path = \"\"", &[]).unwrap_err().to_string().contains("unknown"));
+}

@@ -146,6 +146,7 @@ pub(crate) fn settings(base_url: &str) -> Settings {
         window_days: 365,
         backfill_days: 0,
         shopify: ShopifyOptions::default(),
+        ptaxsim_path: None,
     }
 }
 

@@ -54,6 +54,7 @@ mod phrases;
 mod portal;
 mod present_records;
 mod process;
+mod ptaxsim;
 mod random;
 mod raw_requests;
 mod reader;

@@ -23,6 +23,9 @@ const DAILY: &[&str] = &[
 /// Upstreams of which every stream has records on the first day.
 const FILLED: &[&str] = &["allegheny", "chicago", "cook", "fmcsa", "hacker_news", "sam_exclusions", "sos", "uspto_trademarks", "wikimedia"];
 
+/// The stream that reads a file of the operator, which is not simulated: its runs finish without a record.
+const WITHOUT_FILE: &str = "cook.ptaxsim";
+
 /// Returns how many records each stream saw and appended. None may be rejected.
 fn counts(outcomes: Vec<Outcome>) -> BTreeMap<&'static str, (i64, i64)> {
     let own = |outcome: Outcome| {
@@ -43,10 +46,12 @@ async fn every_simulated_stream_is_read() {
     let streams = upstream_names().into_iter().flat_map(|name| upstreams::by_name(name).unwrap().manifest().streams);
     assert_eq!(first.keys().copied().collect::<BTreeSet<_>>(), streams.map(|stream| stream.name).collect());
     for upstream in FILLED {
-        for stream in upstreams::by_name(upstream).unwrap().manifest().streams {
+        let streams = upstreams::by_name(upstream).unwrap().manifest().streams.iter();
+        for stream in streams.filter(|stream| stream.name != WITHOUT_FILE) {
             assert!(first[stream.name].0 > 0 && first[stream.name].1 > 0, "{}: {:?}", stream.name, first[stream.name]);
         }
     }
+    assert_eq!(first[WITHOUT_FILE], (0, 0));
     for stream in DAILY {
         assert!(first[stream].0 > 0 && first[stream].1 > 0, "{stream}: {:?}", first[stream]);
     }

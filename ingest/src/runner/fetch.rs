@@ -1,5 +1,6 @@
 //! Requests a page and maps it. Where a host gives no answer, the upstream may supply a page instead.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -56,6 +57,9 @@ impl PageFetch {
             return Ok(page);
         }
         let request = upstream.request(stream, cursor, &self.settings).map_err(|source| Error::Upstream { stream: stream.name, source })?;
+        if let Some(path) = request.local_file.clone() {
+            return page_of_local_file(*upstream, stream, cursor.clone(), path).await;
+        }
         if let Some(download) = &request.download {
             // A file that was refused is not requested again in this run, because each may be downloaded a few times a year only.
             let mut downloads = self.downloads.lock().await;
@@ -97,6 +101,18 @@ impl PageFetch {
         );
         Some(without_answer(page))
     }
+}
+
+/// Reads a page from a file on this machine. One that is refused is not read again in this run, because the operator must act.
+async fn page_of_local_file(
+    upstream: &'static dyn Upstream,
+    stream: &'static Stream,
+    cursor: UpstreamCursor,
+    path: PathBuf,
+) -> Result<FetchedPage, Error> {
+    let read = tokio::task::spawn_blocking(move || upstream.read_local(stream, &cursor, &path).map(hashed)).await?;
+    let (page, rest) = read.map_err(|source| Error::Upstream { stream: stream.name, source })?;
+    Ok(FetchedPage::Page { page, rest: Box::new(rest), validators: None })
 }
 
 /// Returns the page that the upstream makes of a failed request, or else the error.

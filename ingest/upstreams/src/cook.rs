@@ -1,5 +1,5 @@
 //! Parcels of Cook County, Illinois, from the open data of its assessor on Socrata: assessed values, the universe of parcels, addresses,
-//! appeals, exempt parcels, sales and permits.
+//! appeals, exempt parcels, sales and permits; and, if the operator has it, from its database file PTAXSIM (`ptaxsim`), which has the exemptions of residences.
 //!
 //! The datasets have no time of change for a row, so each run reads them whole, in pages by `row_id`, the table of exempt parcels by PIN and year, and the hash
 //! of a row says whether it changed. Values and sales are read township by township: the page that ends a township is followed by facts that say so. For sales
@@ -10,12 +10,15 @@
 //! marks in them. Owners, buyers, sellers, agents and mailing addresses are not requested.
 
 pub(crate) mod permits;
+mod ptaxsim;
 mod rows;
 mod streams;
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use jiff::civil::Date;
 use schemas::position::UpstreamCursor;
 use schemas::topics::{PARCELS, PERMITS, SALES, Topic};
@@ -23,9 +26,9 @@ use serde::{Deserialize, Serialize};
 use texts::cook::TOWNSHIPS;
 
 use self::rows::{Rows, Stages};
-use self::streams::{ADDRESSES, APPEALS, EXEMPT, PERMITS_STREAM, SALES_STREAM, UNIVERSE, VALUES};
+use self::streams::{ADDRESSES, APPEALS, EXEMPT, PERMITS_STREAM, PTAXSIM, SALES_STREAM, UNIVERSE, VALUES};
 use crate::socrata::{self, KeyColumn, Keyset};
-use crate::{Answer, Manifest, Page, Request, Settings, Stream, Upstream, UpstreamError, Window, json, rolls};
+use crate::{Answer, LocalFiles, Manifest, Page, Request, RunMemory, Settings, Stream, Upstream, UpstreamError, Window, json, rolls};
 
 const ORIGIN: &str = "https://datacatalog.cookcountyil.gov";
 /// The rows of a page.
@@ -62,6 +65,7 @@ static MANIFEST: Manifest = Manifest {
         stream(EXEMPT, &PARCELS),
         stream(UNIVERSE, &PARCELS),
         stream(VALUES, &PARCELS),
+        stream(PTAXSIM, &PARCELS),
         stream(PERMITS_STREAM, &PERMITS),
     ],
     full_after: Duration::from_secs(30 * 86_400),
@@ -127,11 +131,17 @@ impl Upstream for Cook {
         &MANIFEST
     }
 
-    fn start(&self, _stream: &Stream, window: &Window, _settings: &Settings) -> UpstreamCursor {
+    fn start(&self, stream: &Stream, window: &Window, settings: &Settings) -> UpstreamCursor {
+        if stream.name == PTAXSIM {
+            return ptaxsim::start(window, settings);
+        }
         json::write_cursor(Cursor { year: window.to.year(), township: 0, after: Vec::new(), counts: BTreeMap::new() })
     }
 
     fn request(&self, stream: &Stream, cursor: &UpstreamCursor, settings: &Settings) -> Result<Request, UpstreamError> {
+        if stream.name == PTAXSIM {
+            return ptaxsim::request(cursor, settings);
+        }
         let (cursor, dataset): (Cursor, _) = (json::read_cursor(stream.name, cursor)?, dataset_of(stream)?);
         let (column, years) = dataset.since;
         let first = cursor.year.saturating_sub(years);
@@ -151,6 +161,9 @@ impl Upstream for Cook {
     }
 
     fn map(&self, stream: &Stream, cursor: &UpstreamCursor, answer: &Answer, today: Date) -> Result<Page, UpstreamError> {
+        if stream.name == PTAXSIM {
+            return ptaxsim::map(&answer.body);
+        }
         let (mut cursor, dataset): (Cursor, _) = (json::read_cursor(stream.name, cursor)?, dataset_of(stream)?);
         let mut page = Page::default();
         let body = socrata::rows_or_reason(stream.name, answer, &mut page.warnings)?;
@@ -177,6 +190,31 @@ impl Upstream for Cook {
         }
         .map(json::write_cursor);
         Ok(page)
+    }
+
+    fn memory(&self) -> Option<&dyn RunMemory> {
+        Some(self)
+    }
+
+    fn local_files(&self) -> Option<&dyn LocalFiles> {
+        Some(self)
+    }
+}
+
+/// No run leaves anything to the next one. A run without a file has nothing to read.
+impl RunMemory for Cook {
+    fn start_after(&self, stream: &Stream, window: &Window, settings: &Settings, _: &UpstreamCursor, _: Timestamp) -> UpstreamCursor {
+        self.start(stream, window, settings)
+    }
+
+    fn has_request(&self, stream: &Stream, cursor: &UpstreamCursor) -> bool {
+        stream.name != PTAXSIM || ptaxsim::has_file(cursor)
+    }
+}
+
+impl LocalFiles for Cook {
+    fn read(&self, _: &Stream, cursor: &UpstreamCursor, path: &Path) -> Result<Page, UpstreamError> {
+        ptaxsim::read(cursor, path)
     }
 }
 

@@ -1,11 +1,12 @@
 //! The definition of an upstream: a description and three pure functions. The runner in `ingest` does everything else. What only some upstreams need
-//! are traits of their own: [`RunMemory`], [`KnownRecords`], [`Files`] and [`Failures`].
+//! are traits of their own: [`RunMemory`], [`KnownRecords`], [`Files`], [`LocalFiles`] and [`Failures`].
 //!
 //! A **stream** is one dataset or endpoint of an upstream: a flat file and an API of one agency are two streams. Each stream has its own
 //! cursor, sync runs and completeness, so one broken stream does not stop the others.
 
 use std::collections::HashSet;
 use std::fs::File;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -65,6 +66,8 @@ pub struct Settings {
     pub backfill_days: u32,
     /// What only upstream `shopify` has.
     pub shopify: shopify_options::Options,
+    /// What only upstream `cook` has: the path of a copy of the database file PTAXSIM on this machine.
+    pub ptaxsim_path: Option<PathBuf>,
 }
 
 impl Settings {
@@ -114,6 +117,8 @@ pub struct Request {
     /// Says that the answer is a file that is too large for memory. It is stored on disk and read by [`Files::open`] instead of
     /// [`Upstream::map`].
     pub download: Option<Download>,
+    /// Says that nothing is requested: the page is read from the file at this path by [`LocalFiles::read`] instead of [`Upstream::map`].
+    pub local_file: Option<PathBuf>,
 }
 
 /// An answer that is stored on disk.
@@ -347,6 +352,11 @@ pub trait Upstream: Send + Sync + 'static {
         None
     }
 
+    /// How it reads files that the operator has. `None` by default: no stream reads any.
+    fn local_files(&self) -> Option<&dyn LocalFiles> {
+        None
+    }
+
     /// How its runs continue after a failed request. `None` by default: they fail.
     fn failures(&self) -> Option<&dyn Failures> {
         None
@@ -390,6 +400,15 @@ pub trait Files {
     /// # Errors
     /// When the file is not what the request asked for.
     fn open(&self, stream: &Stream, cursor: &UpstreamCursor, file: File, at: Timestamp) -> Result<Box<dyn FilePages>, UpstreamError>;
+}
+
+/// An upstream with a stream that reads a file which the operator has on this machine, see [`Request::local_file`].
+pub trait LocalFiles {
+    /// Reads the page at a cursor. The file may be another one than that of the page before.
+    ///
+    /// # Errors
+    /// [`UpstreamError::Stop`] when the file is not what the stream reads; [`UpstreamError::Later`] when it cannot be opened.
+    fn read(&self, stream: &Stream, cursor: &UpstreamCursor, path: &Path) -> Result<Page, UpstreamError>;
 }
 
 /// An upstream of many hosts or files, of which one must not stop the others.
@@ -464,6 +483,16 @@ impl dyn Upstream + '_ {
         let no_files =
             || UpstreamError::Stop { stream: stream.name, field: "download".to_owned(), reason: "the stream reads no files".to_owned() };
         self.files().ok_or_else(no_files)?.open(stream, cursor, file, at)
+    }
+
+    /// See [`LocalFiles::read`].
+    ///
+    /// # Errors
+    /// As there, and if the upstream reads no files of the operator.
+    pub fn read_local(&self, stream: &Stream, cursor: &UpstreamCursor, path: &Path) -> Result<Page, UpstreamError> {
+        let no_files =
+            || UpstreamError::Stop { stream: stream.name, field: "local_file".to_owned(), reason: "the stream reads no files".to_owned() };
+        self.local_files().ok_or_else(no_files)?.read(stream, cursor, path)
     }
 
     /// See [`Failures::failed`]. Without it a failure ends the run.

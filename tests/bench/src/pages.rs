@@ -37,6 +37,7 @@ pub(crate) fn settings(base_url: Option<String>) -> upstreams::Settings {
         window_days: 365,
         backfill_days: 0,
         shopify: upstreams::shopify_options::Options::default(),
+        ptaxsim_path: None,
     }
 }
 

@@ -13,3 +13,5 @@ pub(super) const APPEALS: &str = "cook.appeals";
 pub(super) const PERMITS_STREAM: &str = "cook.permits";
 
 pub(super) const EXEMPT: &str = "cook.exempt";
+
+pub(super) const PTAXSIM: &str = "cook.ptaxsim";

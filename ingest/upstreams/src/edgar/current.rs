@@ -45,6 +45,7 @@ impl Cursor {
             conditional: false,
             back_off: Some(&BACK_OFF),
             download: None,
+            local_file: None,
         }
     }
 

@@ -18,6 +18,7 @@ pub(super) fn file(path: String) -> Request {
         conditional: false,
         back_off: Some(&BACK_OFF),
         download: None,
+        local_file: None,
     }
 }
 

@@ -26,6 +26,7 @@ pub(super) fn request(next: &str) -> Request {
         conditional: false,
         back_off: Some(&BACK_OFF),
         download: None,
+        local_file: None,
     }
 }
 

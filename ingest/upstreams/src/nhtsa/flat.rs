@@ -69,6 +69,7 @@ pub(super) fn request(file: &str, may_be_missing: bool) -> Request {
         conditional: true,
         back_off: None,
         download: None,
+        local_file: None,
     }
 }
 

@@ -20,6 +20,7 @@ mod nhtsa;
 mod nih_reporter;
 mod openfda;
 mod parcel_names;
+mod ptaxsim;
 mod sam_exclusions;
 mod samples;
 mod shopify;
