@@ -1,9 +1,11 @@
-//! How published records of property are read and compared: the ratios of assessments with their statistics and tiers, which sales count for them, what an
-//! entry in the docket of a tax lien decides, and the codes of permits for construction.
+//! How published records of property are read and compared: what differs between counties, the ratios of assessments with their statistics and tiers, which
+//! sales count for them, what the entries in the docket of a tax lien say, which rules flag an exemption, and the codes of permits for construction.
 //!
 //! Everything here is pure, and arithmetic is in whole numbers, so that every platform gets the same results. `decide` of the parcels service uses it.
 
+pub mod counties;
 pub mod dockets;
+pub mod exemptions;
 pub mod permits;
 pub mod ratios;
 pub mod sales;

@@ -77,7 +77,7 @@ pub struct Parcel {
     /// The ratio of the parcel divided by the median of its peers, 4 decimals.
     pub r: Option<f64>,
     /// The market value that the assessment implies, divided by the price of the parcel's own sale. Without one, its value per square foot divided by the median
-    /// of those of its peers. 4 decimals.
+    /// of those of its peers, if they are enough. 4 decimals.
     pub ratio: Option<f64>,
     /// The median of the ratios of its peers when the cycle closed, 4 decimals; 1 for values per square foot.
     pub peer_median: Option<f64>,

@@ -102,7 +102,7 @@ const CRATES: &[(&str, &str, &[&str])] = &[
     ("schemas/marks/", "marks", &["texts"]),
     ("schemas/matching/", "matching", &["texts"]),
     ("schemas/proofs/", "proofs", &[]),
-    ("schemas/property/", "property", &["schemas"]),
+    ("schemas/property/", "property", &["schemas", "texts"]),
     ("schemas/texts/", "texts", &[]),
     ("schemas/velocity/", "velocity", &["texts"]),
     (

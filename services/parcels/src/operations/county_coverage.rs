@@ -113,8 +113,8 @@ const COOK: County = County {
         30. Sales below 10,000 dollars, of several parcels, within 365 days, by quit-claim or executor deed, and 5 percent at each end do not count. \
         Permits: the window of construction begins with the issue and has the median months until the assessed value of the building rises, of finished projects \
         of the job code, or 24 where fewer than 30 are finished. Exemptions: by the file PTAXSIM, where this \
-         server reads it, rule X4 says what the record shows; without it no parcel is flagged, since homeowner exemptions are in \
-         no open table. The table of exempt parcels is read for the reasons of a parcel, which say whether it has it.",
+        server reads it, rule X4 says what the record shows; without it no parcel is flagged, since homeowner exemptions are in \
+        no open table. The table of exempt parcels is read for the reasons of a parcel, which say whether it has it.",
     density: "Only parcels with a sale of their own can be compared, since no table that is read has floor areas: a few percent of them in a year. \
         Classes 6 to 9 have a level that depends on an agreement and are not compared. Permits for which no parcel is published are in no list. A rise of the value \
         of a building is seen once a year at most, and a general reassessment also raises values.",

@@ -2,20 +2,13 @@
 
 use jiff::ToSpan;
 use jiff::civil::Date;
+pub use property::dockets::{OPEN, PARTIAL, SATISFIED, STRUCK};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use texts::allegheny::pins_of_block_lot;
 
 use schemas::views::records::Place;
 
-/// A lien of which no entry says that it is paid.
-pub const OPEN: &str = "OPEN";
-/// A lien that is satisfied for some of its taxing bodies, or exonerated in part.
-pub const PARTIAL: &str = "PARTIAL";
-/// A lien that is satisfied.
-pub const SATISFIED: &str = "SATISFIED";
-/// A lien that was struck off.
-pub const STRUCK: &str = "STRUCK";
 /// A lien that is open, or satisfied in part, [`EXPIRY_YEARS`] after it was filed.
 pub const EXPIRED_REVIEW: &str = "EXPIRED_REVIEW";
 /// A lien that is open after so many years is to be reviewed.

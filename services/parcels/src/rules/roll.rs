@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::county::County;
 use crate::record::{Appeal, Basis, INSUFFICIENT, OWN_SALE, PER_SQFT, Parcel, ParcelYear, STAGES, YEARS_MAX, id};
+use property::exemptions::Details;
 use property::ratios::{self, SALES_MIN, Stats};
 use property::sales::{self, REPEAT, SALE_YEARS, Sale};
 use schemas::facts::parcels::ParcelFact;
@@ -59,39 +60,6 @@ pub(super) struct Roll {
     /// What only the rows of Allegheny County say of a parcel; `None` for parcels of Cook County.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) details: Option<Box<Details>>,
-}
-
-/// What a row of Allegheny County says of a parcel next to its values.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub(super) struct Details {
-    /// The name of the municipality or ward.
-    pub(super) municipality: String,
-    /// The city and state of the parcel itself.
-    pub(super) city: String,
-    pub(super) state: String,
-    /// The class of the use: `COMMERCIAL`.
-    pub(super) use_class: String,
-    /// What the use is called.
-    pub(super) use_label: String,
-    /// The kind of the owner. No name.
-    pub(super) owner_kind: String,
-    /// Whether its tax code says that it is exempt.
-    pub(super) is_exempt: bool,
-    /// The first day on which the homestead exclusion that it has was read; empty if it has none.
-    pub(super) homestead_since: String,
-    /// The first tax year whose row has that exclusion; `None` if it has none.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) homestead_year: Option<i64>,
-    /// A hash of the mailing address, of a parcel with a homestead exclusion.
-    pub(super) mailing_hash: String,
-    /// The city and state of that address.
-    pub(super) mailing_city: String,
-    pub(super) mailing_state: String,
-    /// The day of the last sale.
-    pub(super) sale_date: String,
-    /// The rules that flag its exemption.
-    pub(super) flags: Vec<String>,
 }
 
 /// An appeal with a result. The last one is the greatest.
@@ -435,8 +403,6 @@ impl Roll {
             parcel.cod = Some(ratios::shown_cod(stats.cod));
         }
         if is_per_sqft {
-            // A value per square foot is a ratio only to that of the peers, whose median is 1 then.
-            parcel.ratio = r.map(|(_, r)| ratios::shown_r(r));
             parcel.basis.value_per_sqft = value.map(ratios::shown_ratio);
             parcel.basis.peer_value_per_sqft = peers.map(|peers| ratios::shown_ratio(peers.stats.median));
         } else {
@@ -446,6 +412,10 @@ impl Roll {
             Some(((value, r), peers)) if peers.stats.n >= SALES_MIN => {
                 ratios::tier(value, peers.stats).clone_into(&mut parcel.tier);
                 parcel.r = Some(ratios::shown_r(r));
+                if is_per_sqft {
+                    // A value per square foot is a ratio only to that of enough peers, whose median is 1 then.
+                    parcel.ratio = parcel.r;
+                }
                 let (r, n, class, place) = (ratios::shown_r(r), peers.stats.n, &year.class, peers.level);
                 let what = if is_per_sqft { "value per square foot" } else { "ratio" };
                 parcel.reasons.push(format!("its {what} is {r} times the median of {n} sold parcels of class {class} in its {place}"));
