@@ -27,6 +27,8 @@ const COOK_STREAMS: &[&str] = &[
     "cook.universe",
     "cook.values",
 ];
+/// The stream that reads a file of the operator. Without the file it reads nothing, and earlier positions have no run of it.
+const OF_A_FILE: &str = "cook.ptaxsim";
 /// The streams of Allegheny County.
 const ALLEGHENY_STREAMS: &[&str] = &["allegheny.assessments", "allegheny.liens", "allegheny.pli", "allegheny.sales"];
 
@@ -65,7 +67,7 @@ pub struct County {
     pub density: &'static str,
     /// Under which terms the data is published.
     pub licence: &'static str,
-    /// The last day up to which all streams were read completely; empty before the first sync run of each.
+    /// The last day up to which all streams but `cook.ptaxsim` were read completely; empty before the first sync run of each.
     #[schemars(with = "proofs::json_type::DayOrEmpty")]
     pub through_date: String,
 }
@@ -79,7 +81,7 @@ impl Read for Arguments {
             name: "county_coverage",
             summary: "The counties that are covered: datasets, buyers, method, how dense the signal is, and up to which day each was read.",
             when: "Use it to learn what the service covers before you pay.",
-            description: "`throughDate` is the last day up to which all streams of the county were read completely.",
+            description: "`throughDate` is the last day up to which all streams of the county but `cook.ptaxsim` were read completely.",
             list: "counties",
             surface: Surface::Tool,
             example: json!({}),
@@ -96,9 +98,10 @@ impl Read for Arguments {
     }
 }
 
-/// The last day up to which all of some streams were read completely; empty before the first sync run of each.
+/// The last day up to which all of some streams were read completely, but for that of a file; empty before the first sync run of each.
 async fn through_date(reader: &Reader<Parcels>, streams: &[&str]) -> Result<String, Problem> {
-    let runs = try_join_all(streams.iter().map(|stream| last_run(&reader.at, &TABLES, stream))).await?;
+    let streams = streams.iter().filter(|stream| **stream != OF_A_FILE);
+    let runs = try_join_all(streams.map(|stream| last_run(&reader.at, &TABLES, stream))).await?;
     let days: Option<Vec<String>> = runs.into_iter().map(|run| run.map(|run| run.through_date)).collect();
     Ok(days.and_then(|days| days.into_iter().min()).unwrap_or_default())
 }
@@ -152,6 +155,7 @@ mod tests {
         let mut streams: Vec<&str> = of("chicago").chain(of("cook")).collect();
         streams.sort_unstable();
         assert_eq!(streams, COOK_STREAMS);
+        assert!(streams.contains(&OF_A_FILE));
         let mut streams: Vec<&str> = of("allegheny").collect();
         streams.sort_unstable();
         assert_eq!(streams, ALLEGHENY_STREAMS);
