@@ -318,6 +318,7 @@ fn sale(stream: &str, row: &Row<'_>, number: &str, pin: String) -> Result<Observ
         is_resale: row.sale_filter_same_sale_within_365.flag(),
         is_low: row.sale_filter_less_than_10k.flag(),
         is_other_deed: row.sale_filter_deed_type.flag(),
+        ..SaleFact::default()
     };
     Ok(Observation::new(format!("{stream}/{}", number.replace('/', " ")), FactData::Sale(Box::new(fact))))
 }
