@@ -5,12 +5,10 @@
 //! rows stay as they are, so hashes and proofs stay valid and a suppression can be taken back.
 
 use serde::{Deserialize, Serialize};
-use unicode_normalization::UnicodeNormalization;
-use unicode_normalization::char::is_combining_mark;
 
 use texts::company_forms::{self, compared_words};
 use texts::plain_words::plain_words;
-use texts::quotes::is_quote;
+use texts::titles;
 
 /// The most keys that can be suppressed at the same time. They are held in memory.
 pub const SUPPRESSIONS_MAX: usize = 50_000;
@@ -50,7 +48,7 @@ pub const SHOP: KeyKind =
 
 /// A phrase, as the phrases service counts it. Case, signs and repeated blanks do not matter. It also hides the phrases that contain it.
 pub const PHRASE: KeyKind =
-    KeyKind { name: "phrase", about: "a phrase of titles, such as a private person's name", compared: phrase, within: runs_of };
+    KeyKind { name: "phrase", about: "a phrase of titles, such as a private person's name", compared: titles::normal, within: runs_of };
 
 /// THE LIST of kinds.
 pub const KINDS: [&KeyKind; 5] = [&COMPANY, &PERSON, &PHRASE, &RECORD, &SHOP];
@@ -93,16 +91,6 @@ fn person(name: &str) -> String {
     let mut words = plain_words(name);
     words.sort_unstable();
     words.join(" ")
-}
-
-/// The words of a phrase in lower case, with one blank between them, as the phrases service counts them: without quotation marks, and with other signs
-/// only inside of a word (`node.js`, `at&t`) or at its end (`c++`).
-fn phrase(text: &str) -> String {
-    let is_part = |c: char| c.is_alphanumeric() || is_combining_mark(c) || matches!(c, '.' | '&' | '+' | '#');
-    let unquoted = text.chars().filter(|c| !is_quote(*c));
-    let lower: String = unquoted.nfkc().flat_map(char::to_lowercase).filter(|c| !is_quote(*c)).collect();
-    let words = lower.split(|c: char| !is_part(c)).map(|word| word.trim_end_matches(['.', '&']).trim_start_matches(['.', '&', '+', '#']));
-    words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
 /// No other keys.
@@ -177,6 +165,11 @@ mod tests {
             ("\u{201c}Framework\u{201d}", "framework"),
             ("Hardware.", "hardware"),
             ("Node.js & C++!", "node.js c++"),
+            // As the phrases service counts them: signs between words, character references, and signs that nobody sees.
+            ("a+b", "a b"),
+            ("AT&amp;T", "at&t"),
+            ("Jane <b>Doe</b>", "jane doe"),
+            ("Ja\u{ad}ne\u{200b} Doe", "jane doe"),
         ] {
             assert_eq!(PHRASE.normalize(given).as_deref(), Some(normal), "{given}");
         }

@@ -1,5 +1,5 @@
-//! How published texts and values are read and compared: names of companies, dates, dollars, ticker symbols, numbers of records, masked names, words, and the
-//! versioned data files with their rules.
+//! How published texts and values are read and compared: names of companies, dates, dollars, ticker symbols, numbers of records, masked names, titles, words, and
+//! the versioned data files with their rules.
 //!
 //! This crate knows no topic and no table, does no input or output and reads no clock.
 
@@ -11,6 +11,7 @@ pub mod crosswalk;
 pub mod data_file;
 pub mod dates;
 pub mod dollars;
+mod entities;
 pub mod folding;
 mod institution_names;
 pub mod masked_text;
@@ -21,4 +22,5 @@ pub mod phrases;
 pub mod plain_words;
 pub mod quotes;
 pub mod tickers;
+pub mod titles;
 pub mod values;

@@ -5,7 +5,6 @@
 //! them.
 
 pub mod calendar;
-mod entities;
 pub mod gram_rows;
 pub mod grams;
 pub mod hours;
