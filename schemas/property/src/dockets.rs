@@ -228,6 +228,11 @@ mod tests {
             seen.take(entry);
             let (status, _, found) = seen.status(&fact);
             assert_eq!((status, &*found), (expected, left), "{entry}");
+            assert_eq!(
+                found.is_empty(),
+                [SATISFIED, STRUCK].contains(&status),
+                "{entry}: a lien is left for some body unless it is satisfied or struck off"
+            );
         }
         let flagged = LienFact { is_satisfied: true, ..LienFact::default() };
         assert_eq!(Seen::default().status(&flagged).0, SATISFIED);

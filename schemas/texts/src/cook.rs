@@ -165,6 +165,14 @@ pub fn is_class(class: &str) -> bool {
     entry(class).is_some()
 }
 
+/// The first class of the data file whose digits begin with fewer ones: `300` for the major class `3`. `None` for anything else.
+#[must_use]
+pub fn first_class_of(digits: &str) -> Option<&'static str> {
+    let is_part = (1..3).contains(&digits.len()) && has_only_digits(digits);
+    let names = CLASSES.entries.iter().map(|class| class.name.as_str());
+    names.filter(|name| is_part && name.starts_with(digits)).min()
+}
+
 /// The version of the data file of classes.
 #[must_use]
 pub fn classes_version() -> u32 {

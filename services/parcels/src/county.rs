@@ -15,7 +15,13 @@ pub(crate) fn class(given: &str) -> Result<String, Problem> {
     if cook::is_class(&class) || is_allegheny_class(&class) {
         return Ok(class);
     }
-    let reason = "is neither a class of Cook County, such as 517, nor one of Allegheny County, such as C411";
+    let reason = match (cook::first_class_of(&class), class.as_bytes()) {
+        (Some(first), _) => format!("is only the beginning of classes of Cook County: give a whole class, such as {first}"),
+        (None, [letter]) if letter.is_ascii_uppercase() => {
+            "is only the letter of classes of Allegheny County: give it with the code of the use, such as C411".to_owned()
+        }
+        _ => "is neither a class of Cook County, such as 517, nor one of Allegheny County, such as C411".to_owned(),
+    };
     Err(Problem::parameter("class", format!("class: {given:?} {reason}")))
 }
 
@@ -58,5 +64,20 @@ mod tests {
         assert_eq!(pin("pin", "0028-F-00194-0000-00").unwrap(), "0028F00194000000");
         let problems = [township("Atlantis").unwrap_err(), class("zzz").unwrap_err(), pin("pin", "1601216001").unwrap_err()];
         assert_eq!(problems.map(|problem| problem.parameter), ["township", "class", "pin"]);
+    }
+
+    /// Proves that a major class, and a letter without a use, are refused with what is missing.
+    #[test]
+    fn parts_of_classes() {
+        for (given, part) in [
+            ("3", "a whole class, such as 300"),
+            ("51", "a whole class, such as 51"),
+            ("c", "the code of the use, such as C411"),
+            ("316", "neither a class of Cook County"),
+            ("-", "neither a class of Cook County"),
+        ] {
+            let problem = class(given).unwrap_err();
+            assert!(problem.parameter == "class" && problem.detail.contains(part), "{given}: {}", problem.detail);
+        }
     }
 }

@@ -23,7 +23,7 @@ pub struct Filter {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 40))]
     pub township: Option<String>,
-    /// The class: `517`; in Allegheny County the letter of the class and the code of the use: `C411`.
+    /// The whole class: `517`, not the major class `5` alone; in Allegheny County the letter of the class and the code of the use: `C411`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 8))]
     pub class: Option<String>,

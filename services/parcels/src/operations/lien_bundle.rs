@@ -46,7 +46,7 @@ pub struct Arguments {
 pub struct BundledLien {
     /// The number of the docket.
     pub dtd: String,
-    /// The taxing bodies for which no entry says that they are paid.
+    /// The taxing bodies that the lien is left for. Empty if it is satisfied or struck off; `description` names the bodies then.
     pub body: Vec<String>,
     /// The description, which names all taxing bodies.
     pub description: String,

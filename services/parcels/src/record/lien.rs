@@ -23,7 +23,7 @@ pub struct Lien {
     pub dtd: String,
     /// The description, which names the taxing bodies.
     pub description: String,
-    /// The taxing bodies for which no entry says that they are paid: `City`, `School`.
+    /// The taxing bodies that the lien is left for: `City`, `School`. Empty if it is satisfied or struck off; `description` names the bodies then.
     pub body: Vec<String>,
     /// The tax year.
     pub tax_year: Option<i64>,
