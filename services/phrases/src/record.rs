@@ -17,7 +17,7 @@ pub struct Phrase {
     pub id: String,
     /// The phrase in its normal form.
     pub phrase: String,
-    /// `RISING`, `WARMING`, `FLAT` or `COOLING`.
+    /// `RISING`, `WARMING`, `FLAT` or `COOLING`. RISING with a multiple below 3 was WARMING by its stories, and page views lifted it.
     pub label: String,
     /// The length of the window, in hours.
     pub window: i64,
