@@ -113,7 +113,8 @@ fn homes(year: i16, is_later: bool) -> Vec<Value> {
         with(with(row, &[("HOMESTEADFLAG", json!("HOM")), ("CHANGENOTICEADDRESS1", street)]), changes)
     };
     let shared = [("CHANGENOTICEADDRESS1", json!("77 BATES ST"))];
-    let late_sale = json!(format!("12-15-{year}"));
+    // Of last year, because a later day of this year can be after today.
+    let last_sale = json!(format!("12-15-{}", year - 1));
     vec![
         home(1, &[]),
         home(2, &[("CHANGENOTICEADDRESS3", json!("BOCA RATON FL  ")), ("CHANGENOTICEADDRESS4", json!("33431"))]),
@@ -122,7 +123,7 @@ fn homes(year: i16, is_later: bool) -> Vec<Value> {
         home(5, &[("OWNERDESC", json!("CORPORATION"))]),
         home(6, &[("USECODE", json!("100")), ("USEDESC", json!("VACANT LAND"))]),
         home(7, &[("USECODE", json!("402")), ("USEDESC", json!("APART: 5-19 UNITS")), ("CLASSDESC", json!("COMMERCIAL"))]),
-        home(8, &[("OWNERDESC", json!(if is_later { "CORPORATION" } else { "REGULAR" })), ("SALEDATE", late_sale)]),
+        home(8, &[("OWNERDESC", json!(if is_later { "CORPORATION" } else { "REGULAR" })), ("SALEDATE", last_sale)]),
     ]
 }
 

@@ -101,6 +101,8 @@ fn peculiar_rolls() {
     assert!(
         parcels.iter().all(|row| row["TAXYEAR"] == 2026.0 && row["PROPERTYUNIT"] == " " && row["SALEDATE"].as_str().unwrap().len() == 10)
     );
+    let year_sold = |row: &Value| row["SALEDATE"].as_str().unwrap().rsplit_once('-').unwrap().1.parse::<i16>().unwrap();
+    assert!(parcels.iter().all(|row| year_sold(row) < 2026), "no parcel was sold after today");
     let pins: BTreeSet<&str> = parcels.iter().map(|row| row["PARID"].as_str().unwrap()).collect();
     assert_eq!(pins.len(), parcels.len() - 2);
     let areas = || parcels.iter().map(|row| &row["FINISHEDLIVINGAREA"]);
