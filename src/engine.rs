@@ -159,7 +159,8 @@ impl Engine {
             .with(niches(&config))
             .with(next_runs(&config))
             .with(witnesses::witnessing(&config, witness_record)?);
-        let context = Arc::new(services::with_parts(context));
+        let context = services::with_parts(context);
+        let context = Arc::new(if may_clear_names(&config, role) { context } else { services::without_register(context) });
 
         let signer = Arc::new(Signer::new(Arc::clone(&context), memory, receipt_key));
         let signing_check: Arc<dyn SigningCheck> = Arc::new(CheckBySigner(Arc::clone(&signer)));
@@ -352,6 +353,13 @@ pub(crate) fn enabled_upstreams(config: &Config) -> impl Iterator<Item = &'stati
     let sections = &config.sections.upstreams;
     let is_enabled = |upstream: &&dyn Upstream| sections.get(upstream.manifest().name).is_some_and(|section| section.enabled);
     upstreams::ALL.iter().copied().filter(is_enabled)
+}
+
+/// Whether names are cleared by the register of trademarks: a process that reads upstreams needs the credential for it. A process that only serves
+/// cannot know which credentials the one that reads has, and goes by the age of the register.
+pub(crate) fn may_clear_names(config: &Config, role: Role) -> bool {
+    let register = config.sections.upstreams.get(upstreams::uspto_trademarks::UsptoTrademarks.manifest().name);
+    !role.includes(Role::Ingest) || register.is_some_and(|section| section.api_key.is_some())
 }
 
 /// When the streams of the enabled upstreams are synced next. A demo syncs them by itself, not by their schedules.

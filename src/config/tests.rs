@@ -6,6 +6,8 @@ use std::time::Duration;
 use operation::context::Rounds;
 
 use super::*;
+use crate::engine::may_clear_names;
+use crate::role::Role;
 
 fn load(text: &str, variables: &[(&str, &str)]) -> Result<Config, Error> {
     let file = tempfile::NamedTempFile::new().unwrap();
@@ -223,4 +225,15 @@ fn path_of_ptaxsim() {
     assert_eq!(path(""), None);
     assert_eq!(path("[upstreams.cook]\nptaxsim_path = \"/srv/ptaxsim.db\""), Some("/srv/ptaxsim.db".into()));
     assert!(load("[upstreams.cpsc]\nptaxsim_path = \"\"", &[]).unwrap_err().to_string().contains("unknown"));
+}
+
+/// Proves that a process that reads upstreams clears names only if the credential for the register of trademarks is set, and that one that only serves leaves
+/// that to the age of the register.
+#[test]
+fn clearances_need_the_credential() {
+    let variables = |key: &'static str| [("HIGHWATER_UPSTREAMS__USPTO_TRADEMARKS__API_KEY", key)];
+    let of = |key: &'static str, role: Role| may_clear_names(&load("", &variables(key)).unwrap(), role);
+    assert!(of("a-key", Role::All) && of("a-key", Role::Ingest));
+    assert!(!of("", Role::All) && !may_clear_names(&load("", &[]).unwrap(), Role::All));
+    assert!(of("", Role::Api) && of("", Role::Project));
 }

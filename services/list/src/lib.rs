@@ -139,6 +139,12 @@ pub fn with_parts(context: Context) -> Context {
         .with(ReceiptIssuer(Some(&receipts::operations::document::Issuer)))
 }
 
+/// Takes the register of trademarks away from a context: no credential for it is set, so services clear no name.
+#[must_use]
+pub fn without_register(context: Context) -> Context {
+    context.with(Registers(None))
+}
+
 /// Prepares the services that are served, so that their first calls do not wait for what every call needs.
 pub async fn prepare(context: &Arc<Context>) {
     let served = registered().iter().filter(|registration| context.settings.serves(registration.service.name));

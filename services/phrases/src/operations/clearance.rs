@@ -28,7 +28,7 @@ pub enum Status {
     Similar,
     /// A live mark of the same name.
     Taken,
-    /// Not verified: no register is loaded, or it is too old. `link` leads to a manual search.
+    /// Not verified: no credential for the register is set, none is loaded, or it is too old. `link` leads to a manual search.
     Unverified,
 }
 
@@ -38,7 +38,7 @@ pub enum Status {
 pub enum Registry {
     /// The register is loaded and recent.
     Loaded,
-    /// No register is loaded.
+    /// No register is loaded, or no credential for it is set.
     Absent,
     /// The register is older than 14 days.
     Stale,
