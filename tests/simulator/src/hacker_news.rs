@@ -37,6 +37,11 @@ const ROUND_HOURS_AGO: i64 = 2;
 /// How many stories about a phrase such an hour has, by turns: so many that the phrase rises, and so few that it does not. A reader believes without more
 /// proof that the difference has disappeared.
 const ROUND_STORIES: [u64; 2] = [4, 2];
+/// After these turns the hour has another phrase, so that the label of a phrase rises and falls once. The phrases of an hour are as far from each other as
+/// those of so many hours.
+const HOURS_BETWEEN_PHRASES: i64 = 31 * 24;
+/// Ids of an hour for stories of rounds.
+const IDS_OF_ROUNDS: u64 = IDS_PER_HOUR - FIRST_OF_ROUNDS;
 /// The first author of these stories.
 const AUTHORS_OF_ROUNDS: u64 = 900_000;
 /// How many stories a flood adds to an hour.
@@ -162,14 +167,16 @@ fn of_burst(world: &World, burst: &Burst, at: u64, hour: i64, at_ms: i64) -> Vec
     stories.collect()
 }
 
-/// The stories about the phrase of an hour, as the rounds in the hour two hours later left them; none without such a round. Each of these rounds moves the
-/// phrase's label, the first one as well.
+/// The stories about a phrase of an hour, as the rounds in the hour two hours later left them; none without such a round. Each of these rounds moves the
+/// label of a phrase: the first one lets it rise, the second one ends that, and the third one begins with another phrase.
 fn of_rounds(world: &World, hour: i64, at_ms: i64) -> Vec<ShownStory> {
     let rounds = world.rounds.iter().filter(|round| round.at_ms.div_euclid(HOUR_MS) == hour + ROUND_HOURS_AGO).count();
     let Some(last) = rounds.checked_sub(1) else { return Vec::new() };
-    let phrase = phrase_of(hour);
-    let stories = (0..ROUND_STORIES[last % ROUND_STORIES.len()]).map(|number| {
-        let (id, who) = (id(hour, FIRST_OF_ROUNDS + number), AUTHORS_OF_ROUNDS + number);
+    let (turn, earlier_phrases) = (last % ROUND_STORIES.len(), (last / ROUND_STORIES.len()) as u64);
+    let phrase = phrase_of(hour + earlier_phrases as i64 * HOURS_BETWEEN_PHRASES);
+    let stories = (0..ROUND_STORIES[turn]).map(|number| {
+        let of_hour = (earlier_phrases * ROUND_STORIES[0] + number) % IDS_OF_ROUNDS;
+        let (id, who) = (id(hour, FIRST_OF_ROUNDS + of_hour), AUTHORS_OF_ROUNDS + number);
         let (random, created_ms) = (Random::new(world.seed, 302, id), hour * HOUR_MS + 10 * (1 + number as i64) * MINUTE_MS);
         ShownStory {
             id,

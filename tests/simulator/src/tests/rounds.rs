@@ -61,7 +61,8 @@ fn every_upstream_publishes_in_each_round() {
 }
 
 /// Proves that the stories of a round are about one phrase, by several authors, in the newest hour that readers take as final; that the next round takes
-/// no more of them back than a reader believes; that other hours have other phrases; and that the stories of an hour stay as its last round left them.
+/// no more of them back than a reader believes, and the one after it begins with other stories; that other hours have other phrases; and that the stories of
+/// an hour stay as its last round left them.
 #[test]
 fn stories_of_rounds() {
     let at = |hours: i64| Clock::Fixed(jiff::Timestamp::from_millisecond(NOW_MS + hours * HOUR_MS).unwrap());
@@ -79,6 +80,9 @@ fn stories_of_rounds() {
     sim.publish_round();
     let two = added(&sim, &quiet);
     assert!(two.len() == 2 && two.iter().all(|story| four.contains(story)), "{two:?}");
+    sim.publish_round();
+    let of_another_phrase = added(&sim, &quiet);
+    assert!(of_another_phrase.len() == 4 && of_another_phrase.iter().all(|story| !four.contains(story)), "{of_another_phrase:?}");
     // An hour later, with the rounds of before and one of its own.
     let (next, quiet) = (Simulator::new(Options { clock: at(1), ..options(60) }), Simulator::new(Options { clock: at(1), ..options(60) }));
     next.restore_rounds(vec![round, round]);
