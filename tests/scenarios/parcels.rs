@@ -67,8 +67,8 @@ fn leads(server: &Server, key: &str, query: &str) -> Vec<Value> {
     all
 }
 
-/// Proves what everybody sees, what a paid key adds, the worked example, the cycle as the simulator plays it, also as of earlier days, and that wrong arguments
-/// are named.
+/// Proves what everybody sees, what a paid key adds, the worked example, the cycle as the simulator plays it, also as of earlier days, that wrong arguments
+/// are named, and that payment terms are those of the tool.
 #[test]
 fn over_assessed_parcels() {
     let dir = tempfile::tempdir().unwrap();
@@ -138,6 +138,16 @@ fn over_assessed_parcels() {
     ] {
         let (found, problem) = ask(&server, &key, path);
         assert_eq!((found, problem["parameter"].as_str()), (status, Some(parameter)), "{path}: {problem}");
+    }
+    // The terms are those of the tool that is named, also if another argument is invalid.
+    for (query, price) in [
+        ("tool=construction_window_leads&days=0", "20000"),
+        ("tool=stalled_surety&minAmount=abc", "20000"),
+        ("tool=lien_bundle_report&limit=0", "500000"),
+        ("county=cook-il&limit=0", "200000"),
+    ] {
+        let (status, terms) = ask(&server, "", &format!("/x402/pay?{query}"));
+        assert_eq!((status, &terms["accepts"][0]["maxAmountRequired"]), (402, &json!(price)), "{query}: {terms}");
     }
 }
 

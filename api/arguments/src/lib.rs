@@ -171,12 +171,24 @@ impl Checker {
         self.json(fields, ErrorCode::BodyInvalid)
     }
 
+    /// What a query names to be sold, as the schema spells it; `None` if it names nothing that is known. The other arguments may be invalid: the terms of the
+    /// call are those of what it names.
+    #[must_use]
+    pub fn sold(&self, pairs: &[(Cow<'_, str>, Cow<'_, str>)]) -> Option<&str> {
+        let (given, known) = self.given_sold(pairs)?;
+        find_known(given, known.into_iter())
+    }
+
+    /// The value of the argument that names what is sold, and the known values; `None` if the query has no such argument.
+    fn given_sold<'a>(&self, pairs: &'a [(Cow<'_, str>, Cow<'_, str>)]) -> Option<(&'a str, Vec<&str>)> {
+        let (_, given) = pairs.iter().find(|(name, _)| !self.sold_by.is_empty() && **name == *self.sold_by)?;
+        let known = self.schema.pointer(&format!("/properties/{}/enum", self.sold_by))?.as_array()?;
+        Some((&**given, known.iter().filter_map(Value::as_str).collect()))
+    }
+
     /// Checks the argument that names what is sold before all others: a problem of another one is answered with payment terms.
     fn check_sold(&self, pairs: &[(Cow<'_, str>, Cow<'_, str>)]) -> Result<(), Problem> {
-        let given = pairs.iter().find(|(name, _)| !self.sold_by.is_empty() && **name == *self.sold_by);
-        let known = self.schema.pointer(&format!("/properties/{}/enum", self.sold_by)).and_then(Value::as_array);
-        let Some(((_, given), known)) = given.zip(known) else { return Ok(()) };
-        let known: Vec<&str> = known.iter().filter_map(Value::as_str).collect();
+        let Some((given, known)) = self.given_sold(pairs) else { return Ok(()) };
         if find_known(given, known.iter().copied()).is_some() {
             return Ok(());
         }

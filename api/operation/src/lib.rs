@@ -475,10 +475,9 @@ impl Operation {
         self.sold_prices.iter().map(move |(name, micros)| (*name, settings.prices.get(*name).copied().unwrap_or(*micros)))
     }
 
-    /// The price of a call with these arguments, see [`Self::price_micros`].
+    /// The price of a call with this value of [`Self::sold_by`], see [`Self::price_micros`].
     #[must_use]
-    pub fn price_of(&self, settings: &ServiceSettings, arguments: Option<&Value>) -> Option<u64> {
-        let sold = arguments.and_then(|arguments| arguments.get(self.sold_by)).and_then(Value::as_str);
+    pub fn price_of(&self, settings: &ServiceSettings, sold: Option<&str>) -> Option<u64> {
         match self.prices_of_sold(settings).find(|(name, _)| sold == Some(*name)) {
             Some((_, micros)) => Some(micros),
             None => self.price_micros(settings),

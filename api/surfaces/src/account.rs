@@ -330,6 +330,7 @@ impl Calls for Caller<'_> {
                 watch_token: None,
                 if_none_match: None,
                 payment: None,
+                sold: None,
                 resource: String::new(),
                 // What a page reads has the limit of pages. What a form does counts.
                 is_continuation: all[index].method == operation::Method::Get,

@@ -411,6 +411,7 @@ impl Tools {
             watch_token: rest::watch_token(&parts.headers)?,
             if_none_match: None,
             payment,
+            sold: None,
             resource: tool_resource(&self.mounted.settings.base_url, self.mounted.service.operations[index].name),
         };
         let arguments = arguments.and_then(|arguments| self.mounted.checkers[index].tool(arguments));

@@ -54,6 +54,8 @@ pub(crate) struct Incoming {
     pub(crate) if_none_match: Option<String>,
     /// The payment of the call.
     pub(crate) payment: Option<GivenPayment>,
+    /// What the call names to be sold, also if its arguments are invalid; `None` if it names nothing. See [`Operation::sold_by`].
+    pub(crate) sold: Option<String>,
     /// The resource that is paid for, as its surface names it.
     pub(crate) resource: String,
     /// Whether the call continues one that was counted already.
@@ -159,7 +161,7 @@ impl Mounted {
         incoming: Incoming,
     ) -> Result<(Answer, Admitted), Problem> {
         let Incoming { credentials, address, form, idempotency_key, watch_token, if_none_match, .. } = incoming;
-        let Incoming { payment, resource, is_continuation, .. } = incoming;
+        let Incoming { payment, sold, resource, is_continuation, .. } = incoming;
         let operation = &self.service.operations[index];
         let is_refused = arguments.as_ref().is_err_and(|problem| operation.refuses_unpaid(problem));
         let arguments = if is_refused { Ok(arguments?) } else { arguments };
@@ -175,7 +177,7 @@ impl Mounted {
         let call = Call { context: Arc::clone(context), caller, form, idempotency_key, watch_token, stage: Stage::Whole, if_none_match };
         let run = |stage: Stage, arguments: Value| self.run(operation, Call { stage, ..call.clone() }, arguments);
         if must_pay {
-            let goods = self.goods(&context.settings.call_times, operation, resource, arguments.as_ref().ok());
+            let goods = self.goods(&context.settings.call_times, operation, resource, sold.as_deref());
             let (answer, settlement) = sell(context, address, goods, arguments, payment, run).await?;
             admitted.settlement = Some(settlement);
             return Ok((answer, admitted));
@@ -231,8 +233,8 @@ impl Mounted {
     }
 
     /// What an operation is sold as.
-    fn goods(&self, times: &CallTimes, operation: &Operation, resource: String, arguments: Option<&Value>) -> Goods {
-        let micros = operation.price_of(&self.settings, arguments).unwrap_or(0);
+    fn goods(&self, times: &CallTimes, operation: &Operation, resource: String, sold: Option<&str>) -> Goods {
+        let micros = operation.price_of(&self.settings, sold).unwrap_or(0);
         let offer = Offer { resource, description: operation.summary.to_owned(), micros };
         // Earlier than the call would be refused.
         let preview_time_max = time_max_of(times, operation, Duration::ZERO, false) * 4 / 5;

@@ -81,6 +81,7 @@ where
     let (form, table) = if is_atom { (Form::Atom, None) } else { form(operation, &request.headers) };
     let last_event = if form == Form::Events { last_event_id(&request.headers, &mut pairs)? } else { None };
     let resource = format!("{}{}", mounted.settings.base_url, request.below);
+    let sold = mounted.checkers[index].sold(&pairs).map(str::to_owned);
     let arguments = arguments(context, mounted, index, path, pairs, request, stream).await;
     let if_none_match = if_none_match(&request.headers).filter(|_| read);
     let incoming = Incoming {
@@ -92,6 +93,7 @@ where
         // The ETag of a table is not that of the lines that it is made of.
         if_none_match: if_none_match.clone().filter(|_| form != Form::Events && !operation.is_durable_stream && table.is_none()),
         payment: payment(&request.headers)?,
+        sold,
         resource,
         is_continuation: false,
     };

@@ -193,7 +193,7 @@ fn paid_calls() {
     let settings = ServiceSettings::new(String::new(), String::new());
     let pay = service.operations.iter().find(|operation| operation.name == "x402_pay").unwrap();
     for (tool, micros) in pay::PRICES {
-        assert_eq!(pay.price_of(&settings, Some(&json!({ "tool": tool }))), Some(*micros));
+        assert_eq!(pay.price_of(&settings, Some(*tool)), Some(*micros));
         let own = service.operations.iter().find(|operation| operation.name == *tool).unwrap();
         assert_eq!(own.price_micros(&settings), Some(*micros));
     }

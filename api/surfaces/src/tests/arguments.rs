@@ -121,7 +121,7 @@ fn json_arguments() {
 }
 
 /// Proves that an unknown value of the argument that names what is sold is refused before all other arguments, that any other problem of an unpaid call is
-/// not, and that an operation that sells one thing refuses none.
+/// not and is about what the call names, also if another argument is invalid, and that an operation that sells one thing refuses none.
 #[test]
 fn what_is_sold() {
     let service = service(&Arc::new(Notify::new()));
@@ -136,6 +136,18 @@ fn what_is_sold() {
     }
     assert_eq!(check(&[("wat", "1"), ("category", "Food")]), Err("wat".to_owned()));
     assert!(check(&[("category", "Food")]).is_ok() && check(&[]).is_ok());
+    let named = |query: &[(&'static str, &'static str)]| {
+        let pairs: Vec<(Cow<'_, str>, Cow<'_, str>)> = query.iter().map(|(name, value)| (Cow::from(*name), Cow::from(*value))).collect();
+        checker.sold(&pairs).map(str::to_owned)
+    };
+    for (query, expected) in [
+        (&[("category", " Food ")][..], Some("food")),
+        (&[("wat", "1"), ("category", "food"), ("limit", "0")], Some("food")),
+        (&[("category", "toys")], None),
+        (&[("limit", "0")], None),
+    ] {
+        assert_eq!(named(query).as_deref(), expected, "{query:?}");
+    }
     let of = |parameter: &'static str| Problem::parameter(parameter, "wrong");
     assert!(sold.refuses_unpaid(&of("category")) && !sold.refuses_unpaid(&of("limit")));
     sold.sold_by = "";
