@@ -12,6 +12,8 @@ use super::terms::Offer;
 
 /// The largest answer that can be sold, in bytes: it is stored in the log.
 const ANSWER_BYTES_MAX: usize = 512 * 1024;
+/// The note of terms without a preview whose reason is not told.
+const NO_PREVIEW: &str = "there is no preview of this answer";
 
 /// What is sold.
 pub struct Goods {
@@ -67,18 +69,19 @@ impl Preview {
 
     /// No preview, because of a problem. What is wrong with the arguments is free to know; other problems may say what is sold.
     pub(crate) fn failed(problem: &Problem) -> Self {
-        if matches!(problem.code, ErrorCode::ParameterInvalid | ErrorCode::BodyInvalid) {
+        let of_arguments = [ErrorCode::ParameterInvalid, ErrorCode::BodyInvalid, ErrorCode::AsOfInvalid, ErrorCode::CursorInvalid];
+        if of_arguments.contains(&problem.code) {
             return Self::none(format!("there is no preview because an argument is missing or invalid: {}", problem.detail));
         }
-        Self::none("there is no preview of this answer")
+        Self::none(NO_PREVIEW)
     }
 }
 
 /// Makes the free preview. There is none if it takes too long: a caller learns the terms in any case.
 pub(crate) async fn preview(operation: &str, previewed: AnswerFuture, time_max: Duration) -> Preview {
     match tokio::time::timeout(time_max, previewed).await {
-        Ok(Ok(Answer { body: Body::Json(value), .. })) => Preview { value, note: String::new() },
-        Ok(Ok(_)) => Preview::none("there is no preview of this answer"),
+        Ok(Ok(Answer { body: Body::Json(value), .. })) if !value.is_null() => Preview { value, note: String::new() },
+        Ok(Ok(_)) => Preview::none(NO_PREVIEW),
         Ok(Err(problem)) => Preview::failed(&problem),
         Err(_) => {
             tracing::warn!(operation, "payment terms were sent without their preview, which took too long");
@@ -103,6 +106,8 @@ mod tests {
         for (problem, words, is_shown) in [
             (Problem::parameter("pin", "pin is missing"), "pin is missing", true),
             (Problem::new(ErrorCode::BodyInvalid, "inputs is missing"), "inputs is missing", true),
+            (Problem::new(ErrorCode::AsOfInvalid, "asOf is not a time"), "asOf is not a time", true),
+            (Problem::new(ErrorCode::CursorInvalid, "after is of another query"), "after is of another query", true),
             (Problem::new(ErrorCode::NotFound, "no liens"), "no liens", false),
             (Problem::new(ErrorCode::Unavailable, "no view"), "no view", false),
         ] {
@@ -111,6 +116,8 @@ mod tests {
             assert_eq!((&made.value, made.note.contains(words)), (&Value::Null, is_shown), "{made:?}");
             assert!(made.note.contains("no preview"), "{made:?}");
         }
+        let none = Answer::json(&Value::Null);
+        assert_eq!(preview("scan", Box::pin(async move { none }), Duration::ZERO).await, Preview::none(NO_PREVIEW));
         let made = preview("scan", Box::pin(std::future::pending()), Duration::ZERO).await;
         assert_eq!((&made.value, made.note.contains("too long")), (&Value::Null, true), "{made:?}");
     }

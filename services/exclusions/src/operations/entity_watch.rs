@@ -136,8 +136,7 @@ impl Read for Arguments {
     }
 
     async fn preview(self, _filter: Filter, reader: &mut Reader<Exclusions>) -> Result<Option<Value>, Problem> {
-        // Arguments are refused when they are paid for; without a subject there is nothing to preview.
-        let Ok(subject) = self.subject(reader) else { return Ok(None) };
+        let subject = self.subject(reader)?;
         let artifact = Moment::of(reader).await?.artifact(reader, &subject).await?;
         Ok(Some(json!({ "signal": artifact.signal, "summary": artifact.summary })))
     }
