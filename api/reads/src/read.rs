@@ -72,7 +72,9 @@ async fn run<T: Read>(call: Call, arguments: Arguments<T>) -> Result<Answer, Pro
     let Definition { name, list, surface, .. } = T::definition();
     let mut reader = Reader::new(call, shared, T::LIMIT, &format!("{name}/{fingerprint}")).await?.on(surface, T::DIFFERENCES);
     if reader.is_preview() {
-        return Answer::json(&own.preview(filter, &mut reader).await?);
+        let mut preview = own.preview(filter, &mut reader).await?;
+        add_note(preview.as_mut(), reader.into_note(false));
+        return Answer::json(&preview);
     }
     let form = reader.call().form;
     let (rows, mut answer) = {
@@ -83,15 +85,20 @@ async fn run<T: Read>(call: Call, arguments: Arguments<T>) -> Result<Answer, Pro
     let count = rows.as_ref().map(RowTexts::count);
     reader.note_unknown(&filter, count.unwrap_or_default() == 0 && shows_nothing(body)).await?;
     let is_cut = is_cut(body, list, count, reader.rows_max());
-    if let (Some(note), Some(fields)) = (reader.into_note(is_cut), body.as_object_mut()) {
-        fields.insert("note".to_owned(), note.into());
-    }
+    add_note(Some(&mut *body), reader.into_note(is_cut));
     if let Some(rows) = rows
         && let Value::Object(fields) = body.take()
     {
         answer.body = rows.body(fields, list, form)?;
     }
     Ok(answer)
+}
+
+/// Adds the note to an answer or a preview.
+fn add_note(answer: Option<&mut Value>, note: Option<String>) {
+    if let (Some(note), Some(fields)) = (note, answer.and_then(Value::as_object_mut)) {
+        fields.insert("note".to_owned(), note.into());
+    }
 }
 
 /// Whether an answer leaves out rows: it continues, it says so, or it has fewer rows than there are. One that says none of it may leave out rows if it
@@ -143,6 +150,19 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    /// Proves that a note is a field of an object, and that without a note, or without an answer, nothing is added.
+    #[test]
+    fn notes_are_added() {
+        let noted = |mut answer: Value, note: Option<&str>| {
+            add_note(Some(&mut answer), note.map(str::to_owned));
+            answer
+        };
+        assert_eq!(noted(json!({ "total": 3 }), Some("one")), json!({ "total": 3, "note": "one" }));
+        assert_eq!(noted(json!({ "total": 3 }), None), json!({ "total": 3 }));
+        assert_eq!(noted(Value::Null, Some("one")), Value::Null);
+        add_note(None, Some("one".to_owned()));
+    }
 
     /// Proves when an answer leaves out rows, by each sign that answers give.
     #[test]

@@ -30,6 +30,9 @@ use super::difference::{Difference, renamed};
 use super::pages::{Next, empty_page_note};
 use super::shared::{RecordOf, Shared};
 
+/// Says that a preview has another time than the answer that is paid for.
+const PREVIEW_OF_NOW: &str = "this preview is about now: the answer that is paid for is as of `asOf`, and can be empty";
+
 /// A service at one position, for one call.
 pub struct Reader<S: WatchableFeed> {
     call: Call,
@@ -88,10 +91,12 @@ impl<S: WatchableFeed> Reader<S> {
         let mut at = position(&call.context, &source, shared.as_of.as_deref()).await?;
         // A preview of a service with hidden fields is about now, whatever is asked.
         let is_preview_of_hidden = call.stage == Stage::Preview && source.redaction.is_some();
-        if is_preview_of_hidden && shared.as_of.is_some() {
+        let ignores_as_of = is_preview_of_hidden && shared.as_of.is_some();
+        if ignores_as_of {
             at = position(&call.context, &source, None).await?;
         }
         let mut notes = notes(&call, &source, &at).await?;
+        notes.add(ignores_as_of.then(|| PREVIEW_OF_NOW.to_owned()));
         if let Some(redaction) = source.redaction_for(&call)
             && at.free_window().is_over(redaction.days)
         {

@@ -164,12 +164,11 @@ impl Read for Arguments {
 
     async fn preview(self, _: Filter, reader: &mut Reader<Parcels>) -> Result<Option<Value>, Problem> {
         let (county, _) = self.known()?;
-        let mut preview = json!({ "county": county, "rules": rule_counts(reader, county).await? });
         // Nobody should pay for an answer that is known to be empty.
         if let Some(note) = note_of(reader, county).await? {
-            preview["note"] = json!(note);
+            reader.note(note);
         }
-        Ok(Some(preview))
+        Ok(Some(json!({ "county": county, "rules": rule_counts(reader, county).await? })))
     }
 
     async fn answer(self, _: Filter, reader: &mut Reader<Parcels>) -> Result<Flags, Problem> {
@@ -245,7 +244,7 @@ mod tests {
         let unpaid = || Call { stage: Stage::Preview, ..call(&context) };
         let preview = text((tool.run)(unpaid(), json!({ "county": "allegheny-pa", "rule": "X3" })).await.unwrap());
         assert!(preview.contains("250000") && !preview.contains("0028F") && !preview.contains("CORPORATION"), "{preview}");
-        assert!(!preview.contains("note"), "{preview}");
+        assert!(!preview.contains(COOK_NOTE), "{preview}");
         let preview = text((tool.run)(unpaid(), json!({ "county": "cook-il" })).await.unwrap());
         assert!(preview.contains(COOK_NOTE), "{preview}");
         keep_counts(&world, &[(exemption_year("cook-il"), json!({ "taxYear": 2024 }))]).await;

@@ -156,8 +156,6 @@ struct Preview {
     counts: Counts,
     total: i64,
     leads: Vec<RedactedParcel>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    note: Option<String>,
 }
 
 /// The first leads, in the order of their redacted form, so that neither the order nor a larger `limit` tells which is first.
@@ -168,11 +166,12 @@ async fn redacted(reader: &Reader<Parcels>, filter: &Filter, limit: usize) -> Re
     Ok(found)
 }
 
-async fn preview(filter: &Filter, reader: &Reader<Parcels>) -> Result<Option<Value>, Problem> {
+async fn preview(filter: &Filter, reader: &mut Reader<Parcels>) -> Result<Option<Value>, Problem> {
     let counts = Counts::read(reader.context(), &reader.at, filter).await?;
     let found = redacted(reader, filter, PREVIEW_ROWS).await?;
     let leads = found.items.iter().map(Redact::redacted).collect();
-    Ok(serde_json::to_value(Preview { total: counts.total(), counts, leads, note: filter.contradiction() }).ok())
+    reader.note(filter.contradiction());
+    Ok(serde_json::to_value(Preview { total: counts.total(), counts, leads }).ok())
 }
 
 async fn whole(filter: &Filter, after: Option<&str>, reader: &mut Reader<Parcels>) -> Result<PaidLeads, Problem> {

@@ -284,12 +284,9 @@ impl Read for Arguments {
 
     async fn preview(self, _: Filter, reader: &mut Reader<Parcels>) -> Result<Option<Value>, Problem> {
         let (LienBundle { summary: Summary { count, total, per_body, .. }, .. }, is_known) = report(&self.pin, reader).await?;
-        let mut preview = json!({ "count": count, "total": total, "perBody": per_body });
         // Nobody should pay for a report that is known to be empty.
-        if !is_known {
-            preview["note"] = json!(UNKNOWN);
-        }
-        Ok(Some(preview))
+        reader.note((!is_known).then(|| UNKNOWN.to_owned()));
+        Ok(Some(json!({ "count": count, "total": total, "perBody": per_body })))
     }
 
     async fn answer(self, _: Filter, reader: &mut Reader<Parcels>) -> Result<LienBundle, Problem> {
@@ -407,6 +404,30 @@ mod tests {
             let found = value(&context, &tool, json!({ "pin": number })).await;
             assert_eq!([&preview, &found["note"].to_string()].map(|shown| shown.contains(UNKNOWN)), [!is_known; 2], "{preview} {found}");
             assert_eq!((&found["summary"]["count"], &found["redemption"]["posture"]), (&json!(0), &json!("none_open")));
+        }
+    }
+
+    /// Proves that a preview that is asked for as of an earlier time says that it is about now, and that the report is as of that time.
+    #[tokio::test]
+    async fn previews_are_about_now() {
+        const PIN: &str = "0028F00194000000";
+        let world = World::new().await;
+        let first = Parcel { id: "cook-il/1".into(), pin: "1".into(), county: "cook-il".into(), ..Parcel::default() };
+        let owed = Parcel { id: "lien/1".into(), pin: PIN.into(), county: COUNTY.into(), ..Parcel::default() };
+        let owed = Parcel { lien: Some(Box::new(lien(&["County"], OPEN, Some(1)))), ..owed };
+        world.fill_records(&TABLES, &[first, owed]).await;
+        let context = world.context(START_MS + 24 * HOUR_MS);
+        let tool = operation::<Arguments>();
+        for (arguments, count, is_noted) in
+            [(json!({ "pin": PIN }), 1, false), (json!({ "pin": PIN, "asOf": "2026-11-01T00:30:00Z" }), 0, true)]
+        {
+            let unpaid = Call { stage: Stage::Preview, ..call(&context) };
+            let preview: Value = serde_json::from_str(&text((tool.run)(unpaid, arguments.clone()).await.unwrap())).unwrap();
+            let note = preview["note"].as_str().unwrap_or_default();
+            assert_eq!((&preview["count"], note.contains("this preview is about now")), (&json!(1), is_noted), "{preview}");
+            let paid = value(&context, &tool, arguments).await;
+            assert_eq!(paid["summary"]["count"], count, "{paid}");
+            assert!(!paid["note"].as_str().unwrap_or_default().contains("preview"), "{paid}");
         }
     }
 

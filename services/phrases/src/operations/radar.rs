@@ -87,7 +87,9 @@ impl Read for Arguments {
     async fn preview(self, _filter: Filter, reader: &mut Reader<Phrases>) -> Result<Option<Value>, Problem> {
         let phrase = normal_phrase(&self.phrase)?;
         let (velocity, notes) = measured::velocity(reader.context(), &reader.at, phrase, self.question()).await?;
-        preview_of(&velocity, &notes).map(Some)
+        notes.into_iter().for_each(|note| reader.note(note));
+        // Nothing of the clearance.
+        Ok(serde_json::to_value(velocity).ok())
     }
 
     async fn answer(self, _filter: Filter, reader: &mut Reader<Phrases>) -> Result<Answer, Problem> {
@@ -98,34 +100,5 @@ impl Read for Arguments {
         let (clearance, notes) = clearance(reader.context(), &reader.at, &self.phrase, self.class, as_of.as_deref()).await?;
         notes.into_iter().for_each(|note| reader.note(note));
         Ok(Answer { phrase, velocity, clearance, disclaimer: DISCLAIMER, completeness: reader.completeness().await? })
-    }
-}
-
-/// The preview: the velocity with its note, as `/v1/velocity` answers it, and nothing of the clearance.
-fn preview_of(velocity: &Velocity, notes: &[String]) -> Result<Value, Problem> {
-    let mut value = serde_json::to_value(velocity).map_err(|error| {
-        tracing::error!(%error, "a preview cannot be encoded");
-        Problem::new(ErrorCode::Internal, "the preview could not be encoded")
-    })?;
-    if !notes.is_empty() {
-        value["note"] = notes.join("; ").into();
-    }
-    Ok(value)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Proves that a preview is the velocity, with a note only if there is something to say.
-    #[test]
-    fn previews() {
-        let velocity = measured::unknown("agent mesh".to_owned(), Question::default());
-        let plain = serde_json::to_value(&velocity).unwrap();
-        assert_eq!(preview_of(&velocity, &[]).unwrap(), plain);
-        let mut noted = preview_of(&velocity, &["one".to_owned(), "two".to_owned()]).unwrap();
-        assert_eq!(noted.as_object_mut().unwrap().remove("note"), Some(json!("one; two")));
-        assert_eq!(noted, plain);
-        assert!(plain.get("clearance").is_none() && plain["phrase"] == "agent mesh");
     }
 }
