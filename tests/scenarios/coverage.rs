@@ -70,6 +70,8 @@ fn coverage_shows_counts_and_masked_rows_to_everybody() {
     assert_eq!(tool("coverage_sources"), server.json("/coverage/v1/sources", ""));
     let (rows, preview) = (sample["leads"].as_array().unwrap(), terms["preview"]["leads"].as_array().unwrap());
     assert!((1..=8).contains(&rows.len()) && (1..=3).contains(&preview.len()), "{sample} {terms}");
+    let longer: Value = serde_json::from_slice(&server.send("GET", "/coverage/v1/feed?days=90", "", "").body).unwrap();
+    assert!(longer["preview"]["note"].as_str().unwrap().contains("this preview is of the last 7 days"), "{longer}");
     for row in rows.iter().chain(preview) {
         assert!(row["business"].as_str().unwrap().split(' ').all(|word| word.ends_with("***")), "{row}");
         assert!(["id", "dba", "city", "zip", "ids", "url", "evidence", "joined"].iter().all(|name| row.get(name).is_none()), "{row}");

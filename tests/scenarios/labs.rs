@@ -190,6 +190,7 @@ async fn unpaid_leads_get_terms_and_a_preview() {
         let shown = serde_json::from_slice::<Value>(&unpaid.body).unwrap()["preview"].take();
         assert_eq!((&shown["leads"], &shown["total"]), (&preview["leads"], &preview["total"]), "{query}");
         let note = shown["note"].as_str().unwrap_or_default();
+        assert!(note.contains("by `category` and `state` alone"), "{query}: {note}");
         assert_eq!(note.contains("this preview is about now"), query.contains("asOf"), "{query}: {note}");
     }
     let wrong = fixture.send("GET", "/labs/v1/leads?days=0", &[], String::new()).await;

@@ -174,6 +174,8 @@ impl Read for Arguments {
 
     /// Every filter is by a field that the redacted form shows. No more than the free window is shown and counted.
     async fn preview(self, filter: Filter, reader: &mut Reader<Coverage>) -> Result<Option<Value>, Problem> {
+        let is_longer = self.days > FREE_DAYS;
+        reader.note(is_longer.then(|| format!("this preview is of the last {FREE_DAYS} days; the answer that is paid for has all `days`")));
         let free = Self { days: self.days.min(FREE_DAYS), after: None, ..self };
         let page = free.page(&filter, PREVIEW_ROWS, reader).await?;
         let counts = Counts::read(&reader.at, &reader.last_days(free.days)).await?;

@@ -1,7 +1,7 @@
 //! `GET /v1/leads`: whole leads, for a paid key or a payment.
 
 use crate::record::lexicon::LEXICON;
-use crate::record::{Lead, Sample, list};
+use crate::record::{FREE_DAYS, Lead, Sample, list};
 use schemars::JsonSchema;
 use schemas::views::records::Redact;
 use serde::{Deserialize, Serialize};
@@ -156,6 +156,10 @@ impl Read for Arguments {
     /// What a preview shows and counts is selected by category and state only: everything else is hidden.
     async fn preview(self, filter: Filter, reader: &mut Reader<Labs>) -> Result<Option<Value>, Problem> {
         let found = sample::rows(&filter, reader).await?;
+        reader.note(format!(
+            "this preview has the leads of the last {FREE_DAYS} days by `category` and `state` alone; the answer that is paid for has those that are asked \
+                for, and can be empty"
+        ));
         let preview = Preview { leads: found.records.iter().take(PREVIEW_ROWS).map(Redact::redacted).collect(), total: found.total };
         Ok(serde_json::to_value(preview).ok())
     }

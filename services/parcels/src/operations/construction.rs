@@ -27,6 +27,10 @@ const DAYS_MAX: i64 = 730;
 /// The name of the tool.
 pub(super) const NAME: &str = "construction_window_leads";
 
+/// What every preview says of its number, which is another one than that of the answer that is paid for.
+const PREVIEW_NOTE: &str = "this preview counts the permits of this year and the last one, of any amount, whatever `days` and `minAmount` are; the answer \
+    that is paid for has those that are asked for, and can be empty";
+
 /// Arguments of the tool `construction_window_leads`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -119,6 +123,7 @@ impl Read for Arguments {
         let this_year = reader.today().first_of_year();
         let part = Segment::newest_first(&(this_year.saturating_sub(1.day()).first_of_year()..=this_year.last_of_year()));
         let found = reader.ranked(Walk { list: &list, part, filter: "preview", limit: PREVIEW_WALK, after: None }, Some(&is_shown)).await?;
+        reader.note(PREVIEW_NOTE.to_owned());
         Ok(Some(json!({ "total": found.total, "leads": RedactedLead::rows(&found.items) })))
     }
 

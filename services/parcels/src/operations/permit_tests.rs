@@ -155,7 +155,7 @@ async fn stalled_permits() {
     }
 }
 
-/// Proves that an unpaid call gets true numbers and three masked rows, the same whatever days and amounts it asks for.
+/// Proves that an unpaid call gets true numbers and three masked rows, the same whatever days and amounts it asks for, and a note that says what is counted.
 #[tokio::test]
 async fn previews() {
     let records: Vec<Parcel> = (1..=9).map(|number| permit(number, &format!("2026-0{number}-11"), |_| ())).collect();
@@ -175,6 +175,7 @@ async fn previews() {
         assert_eq!((&read["total"], read["leads"].as_array().unwrap().len()), (&json!(9), 3), "{shown}");
         assert_eq!(read["leads"][0]["pin"], "16012*********");
         assert!(!shown.contains("-11") && !shown.contains("1601216"), "{shown}");
+        assert!(read["note"].as_str().unwrap().contains("this preview counts"), "{shown}");
         for other in others {
             assert_eq!(preview(tool, other.clone()).await, shown, "{other}");
         }

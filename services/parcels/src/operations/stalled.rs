@@ -29,6 +29,10 @@ pub(super) const NAME: &str = "stalled_surety";
 /// The first day of issue that a list can have.
 const FIRST_DAY: Date = Date::constant(1900, 1, 1);
 
+/// What every preview says of its number, which is another one than that of the answer that is paid for.
+const PREVIEW_NOTE: &str = "this preview counts the permits of at least 250,000 dollars, each as if it was issued on the last day of its year, whatever \
+    `minAmount` is; the answer that is paid for goes by the day of issue and `minAmount`, so it can have more permits, fewer or none";
+
 /// Arguments of the tool `stalled_surety`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -150,6 +154,7 @@ impl Read for Arguments {
             |record: &Parcel| is_shown(record) && record.permit.as_ref().is_some_and(|permit| medians.is_past_by_year(permit, today));
         let walk = Walk { list: &list, part, filter: "preview", limit: PREVIEW_WALK, after: None };
         let found = reader.ranked(walk, Some(&selects)).await?;
+        reader.note(PREVIEW_NOTE.to_owned());
         Ok(Some(json!({ "total": found.total, "leads": RedactedLead::rows(&found.items), "statement": INFERENCE })))
     }
 
