@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 
 use feed::Feeds;
-use feed::filter::{Criteria, Element};
+use feed::filter::{Criteria, Element, Filter};
 use feed::history::history_from;
 use feed::names::names_containing;
 use feed::notes::{ResponseNotes, notes};
@@ -33,6 +33,9 @@ use super::shared::{RecordOf, Shared};
 /// Says that a preview has another time than the answer that is paid for.
 const PREVIEW_OF_NOW: &str = "this preview is about now: the answer that is paid for is as of `asOf`, and can be empty";
 
+/// Says that no key shows more than nothing.
+const EMPTY_FOR_ALL: &str = "nothing matches, for a caller of any tier";
+
 /// A service at one position, for one call.
 pub struct Reader<S: WatchableFeed> {
     call: Call,
@@ -47,6 +50,8 @@ pub struct Reader<S: WatchableFeed> {
     /// Identifies the arguments to which a search belongs.
     pub(super) fingerprint: String,
     notes: ResponseNotes,
+    /// Whether nothing matches for a caller of any tier, which a note says.
+    is_empty_for_all: bool,
     surface: Surface,
     differences: &'static [Difference],
     service: PhantomData<fn() -> S>,
@@ -115,7 +120,20 @@ impl<S: WatchableFeed> Reader<S> {
         }
         let (is_current, fingerprint) = (shared.as_of.is_none() || is_preview_of_hidden, fingerprint.to_owned());
         let (surface, days) = (Surface::Both, shared.days);
-        Ok(Self { call, at, limit, days, is_current, next, fingerprint, notes, surface, differences: &[], service: PhantomData })
+        Ok(Self {
+            call,
+            at,
+            limit,
+            days,
+            is_current,
+            next,
+            fingerprint,
+            notes,
+            is_empty_for_all: false,
+            surface,
+            differences: &[],
+            service: PhantomData,
+        })
     }
 
     /// The reader for an operation of this surface, whose arguments have these differences.
@@ -193,11 +211,22 @@ impl<S: WatchableFeed> Reader<S> {
         self.notes.add(note.into());
     }
 
+    /// Says that nothing matches for a caller of any tier, for an answer whose counts are true for all of them: a note that blames the tier would advise to pay
+    /// for nothing.
+    pub fn note_empty_for_all(&mut self) {
+        self.note(EMPTY_FOR_ALL.to_owned());
+        self.is_empty_for_all = true;
+    }
+
     /// Notes the values of a filter that nothing recorded has. `is_empty` says whether the answer shows nothing.
     ///
     /// # Errors
     /// When rows cannot be read.
     pub async fn note_unknown(&mut self, filter: &S::Filter, is_empty: bool) -> Result<(), Problem> {
+        if self.is_empty_for_all && self.is_limited() {
+            self.note(filter.contradiction());
+            return Ok(());
+        }
         let recorded = Recorded { ctx: self.context(), source: &S::FEED.source, tables: S::FEED.tables, at: &self.at };
         let notes = unknown_values(&self.call, &recorded, filter, is_empty).await?;
         notes.into_iter().for_each(|note| self.note(note));

@@ -121,12 +121,16 @@ impl Read for Arguments {
     }
 
     async fn answer(self, filter: Filter, reader: &mut Reader<Parcels>) -> Result<Delta, Problem> {
-        let is_redacted = reader.redaction().is_some();
+        let is_redacted = reader.is_limited();
         let limit = reader.limit();
         let county = filter.county.unwrap_or_else(|| cook::COUNTY.to_owned());
         let current = counts::cycle(&reader.at, &county).await?;
         let place = (county.as_str(), current.cycle.as_str());
         let counts = counts::delta(&reader.at, &county, &current.cycle).await?;
+        // Of an empty answer a key shows no more.
+        if counts.new > 0 || counts.resolved > 0 {
+            reader.redaction();
+        }
         let (new, resolved, next) = if is_redacted {
             let limit = limit.min(REDACTED_ROWS_MAX);
             let (new, _) = page(reader, place, true, limit, None).await?;

@@ -131,6 +131,25 @@ async fn fields_of_two_counties_are_noted() {
     }
 }
 
+/// Proves that an answer without a match does not blame the tier and advises nobody to pay: it is as empty for a key of tier pro. One with matches says what a
+/// key shows.
+#[tokio::test]
+async fn no_key_is_advised_for_nothing() {
+    let (_world, context) = counties().await;
+    let route = operation::<leads::Arguments>();
+    for (arguments, is_empty) in [(json!({ "class": "211A" }), true), (json!({ "class": "517" }), false)] {
+        let free = value(&context, &route, arguments.clone()).await;
+        let note = free["note"].as_str().unwrap_or_default();
+        assert_eq!((free["total"] == 0, note.contains("nothing matches, for a caller of any tier")), (is_empty, is_empty), "{free}");
+        assert_eq!((note.contains("tier pro"), note.contains("this tier")), (!is_empty, false), "{note}");
+        let caller = Caller { tier: Tier::Pro, key_id: "k".into(), account: "a".into(), ..call(&context).caller };
+        let whole = text((route.run)(Call { caller, ..call(&context) }, arguments).await.unwrap());
+        let whole: Value = serde_json::from_str(&whole).unwrap();
+        assert_eq!(whole["total"], free["total"], "{whole}");
+        assert!(!whole["note"].as_str().unwrap_or_default().contains("tier"), "{whole}");
+    }
+}
+
 /// Proves that a caller without a key gets true counts and at most ten masked rows, and that one of tier pro gets all of them whole, the largest `r` first.
 #[tokio::test]
 async fn rows_are_masked_without_a_paid_key() {

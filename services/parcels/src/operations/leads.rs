@@ -88,9 +88,14 @@ impl Read for Arguments {
     }
 
     async fn answer(self, filter: Filter, reader: &mut Reader<Parcels>) -> Result<Leads, Problem> {
-        let is_redacted = reader.redaction().is_some();
+        let is_redacted = reader.is_limited();
         let limit = reader.limit();
         let counts = Counts::read(reader.context(), &reader.at, &filter).await?;
+        if counts.total() > 0 {
+            reader.redaction();
+        } else if is_redacted {
+            reader.note_empty_for_all();
+        }
         let found =
             if is_redacted { redacted(reader, &filter, limit).await? } else { page(reader, &filter, limit, self.after.as_deref()).await? };
         let county = filter.county().unwrap_or(texts::cook::COUNTY);
