@@ -87,23 +87,23 @@ async fn counties() -> (World, Arc<Context>) {
     (world, context)
 }
 
-/// Proves that an answer about a township or class of Allegheny County has the cycle of that county, and where its rows can be bought, also without `county`;
-/// and that one about both counties says whose cycle it has.
+/// Proves that an answer about a township or class of Allegheny County has the cycle of that county, and where the same rows can be bought, also without
+/// `county`; and that one about both counties says whose cycle it has.
 #[tokio::test]
 async fn the_county_follows_from_the_place() {
     let (_world, context) = counties().await;
     let route = operation::<leads::Arguments>();
-    for (arguments, county, cycle, total) in [
-        (json!({}), "cook-il", "2026-board", 17),
-        (json!({ "township": "104" }), "allegheny-pa", "2025-certified", 2),
-        (json!({ "class": "C411" }), "allegheny-pa", "2025-certified", 2),
-        (json!({ "county": "allegheny-pa" }), "allegheny-pa", "2025-certified", 2),
-        (json!({ "township": "West Chicago" }), "cook-il", "2026-board", 15),
-        (json!({ "class": "517", "minTier": "high" }), "cook-il", "2026-board", 12),
+    for (arguments, county, fields, cycle, total) in [
+        (json!({}), "cook-il", "", "2026-board", 17),
+        (json!({ "township": "104" }), "allegheny-pa", "&township=104", "2025-certified", 2),
+        (json!({ "class": "c411" }), "allegheny-pa", "&class=C411", "2025-certified", 2),
+        (json!({ "county": "allegheny-pa" }), "allegheny-pa", "", "2025-certified", 2),
+        (json!({ "township": "West Chicago" }), "cook-il", "&township=77", "2026-board", 15),
+        (json!({ "class": "517", "minTier": "high" }), "cook-il", "&class=517&minTier=high", "2026-board", 12),
     ] {
         let found = value(&context, &route, arguments.clone()).await;
         assert_eq!((&found["cycle"], &found["total"]), (&json!(cycle), &json!(total)), "{arguments}");
-        assert!(found["payUrl"].as_str().unwrap().ends_with(&format!("/x402/pay?county={county}")), "{arguments}: {found}");
+        assert!(found["payUrl"].as_str().unwrap().ends_with(&format!("/x402/pay?county={county}{fields}")), "{arguments}: {found}");
         let note = found["note"].as_str().unwrap_or_default();
         assert_eq!(
             note.contains("`payUrl` are those of cook-il; parcels of allegheny-pa match as well"),

@@ -53,7 +53,7 @@ pub struct Leads {
     pub leads: Vec<LeadRow>,
     /// The tier of the caller's key; `free` without a key.
     pub tier: &'static str,
-    /// Where whole rows can be bought per call.
+    /// Where whole rows can be bought per call, with the same `township`, `class` and `minTier`.
     pub pay_url: String,
     /// The rule and the version of the data file of classes, which `/docs` shows.
     pub rule: String,
@@ -111,11 +111,18 @@ impl Read for Arguments {
             next: found.next.filter(|_| !is_redacted),
             leads: found.items.into_iter().map(|parcel| LeadRow::new(parcel, is_redacted)).collect(),
             tier: reader.tier(),
-            pay_url: format!("{base_url}/x402/pay?county={county}"),
+            pay_url: pay_url(base_url, county, &filter),
             rule: rule(),
             disclaimer: DISCLAIMER,
         })
     }
+}
+
+/// Where the rows that a filter takes can be bought. Its values are codes and words of closed lists, which a query has as they are.
+fn pay_url(base_url: &str, county: &str, filter: &Filter) -> String {
+    let fields = [("township", &filter.township), ("class", &filter.class), ("minTier", &filter.min_tier)];
+    let fields: String = fields.iter().filter_map(|(name, value)| Some(format!("&{name}={}", value.as_deref()?))).collect();
+    format!("{base_url}/x402/pay?county={county}{fields}")
 }
 
 /// Says that `cycle` and `payUrl` are those of one county, if parcels of another one match as well.
