@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::record::lien::{EXPIRED_REVIEW, Lien, OPEN, PARTIAL, SATISFIED, STRUCK, lien_list, unmatched_list};
-use crate::record::{Parcel, id};
+use crate::record::{Parcel, TABLES, id};
 use feed::places::{Segment, Walk};
 use jiff::civil::Date;
 use operation::problem::Problem;
@@ -19,6 +19,7 @@ use texts::dollars::Dollars;
 use super::filter::Filter;
 use super::watchable_feed::Parcels;
 use crate::{DISCLAIMER, FEED, LIENS_MICROS};
+use reads::last_run::last_run;
 use reads::read::{Read, Reader, hidden_note};
 
 /// The name of the tool.
@@ -27,8 +28,12 @@ pub const NAME: &str = "lien_bundle_report";
 const RULE: &str = "tax-liens/2";
 /// The most liens of a report.
 const LIENS_MAX: usize = 500;
+/// The stream of the liens.
+const STREAM: &str = "allegheny.liens";
 /// Says that nothing is known of the parcel.
 const UNKNOWN: &str = "no lien and no assessment of this PIN is recorded: check the number";
+/// Says that the liens of the parcel may not be recorded.
+const UNREAD: &str = "the table of liens had not been read completely by then, so liens can be missing";
 
 /// Arguments of `lien_bundle_report`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -106,9 +111,10 @@ pub struct Summary {
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "LienRedemption")]
 pub struct Redemption {
-    /// `none_open`, `open_liens`, or `review_needed`: a lien is older than 20 years, has an unknown amount, or has no PIN and can belong to the parcel.
+    /// `none_open`, `open_liens`, or `review_needed`: a lien is older than 20 years, has an unknown amount, or has no PIN and can belong to the parcel; or
+    /// nothing is recorded of the PIN, or the table of liens had not been read completely.
     pub posture: &'static str,
-    /// The posture as a sentence.
+    /// The posture as a sentence, and why nothing can be said of the parcel, if that is so.
     pub statement: String,
 }
 
@@ -185,24 +191,26 @@ fn summary(liens: &[(BundledLien, Option<i64>)]) -> Summary {
     summary
 }
 
-fn redemption(summary: &Summary, has_unmatched: bool, today: Date) -> Redemption {
+/// `doubt` says why liens can be missing.
+fn redemption(summary: &Summary, has_unmatched: bool, doubt: Option<&str>, today: Date) -> Redemption {
     let unknown = summary.per_body.values().any(|sum| sum.unknown_amounts > 0);
     let posture = match summary.count {
-        _ if summary.review > 0 || unknown || has_unmatched => "review_needed",
+        _ if summary.review > 0 || unknown || has_unmatched || doubt.is_some() => "review_needed",
         0 => "none_open",
         _ => "open_liens",
     };
     let bodies: std::collections::BTreeSet<&str> = summary.per_body.keys().flat_map(|bodies| bodies.split(" & ")).collect();
     let statement = format!(
-        "{} lien(s) of {} bodies appear unsatisfied in the public table as of {today}; interest, costs and sale effects are not in the data.",
+        "{} lien(s) of {} bodies appear unsatisfied in the public table as of {today}; interest, costs and sale effects are not in the data.{}",
         summary.count,
-        bodies.len()
+        bodies.len(),
+        doubt.map(|doubt| format!(" A review is needed: {doubt}.")).unwrap_or_default()
     );
     Redemption { posture, statement }
 }
 
-/// The report of a parcel as of a day.
-fn bundle(pin: &str, address: String, liens: Vec<Lien>, unmatched: Vec<Lien>, today: Date) -> LienBundle {
+/// The report of a parcel as of a day. `doubt` says why liens can be missing.
+fn bundle(pin: &str, address: String, liens: Vec<Lien>, unmatched: Vec<Lien>, doubt: Option<&str>, today: Date) -> LienBundle {
     let liens: Vec<(BundledLien, Option<i64>)> = liens
         .into_iter()
         .map(|lien| {
@@ -218,7 +226,7 @@ fn bundle(pin: &str, address: String, liens: Vec<Lien>, unmatched: Vec<Lien>, to
         county: COUNTY,
         address,
         liens: liens.into_iter().map(|(lien, _)| lien).collect(),
-        redemption: redemption(&summary, can_be_open, today),
+        redemption: redemption(&summary, can_be_open, doubt, today),
         summary,
         unmatched,
         as_of: today.to_string(),
@@ -252,14 +260,20 @@ async fn liens(reader: &mut Reader<Parcels>, list: &str) -> Result<Vec<Lien>, Pr
     Ok(shown)
 }
 
-/// The report of the parcel with a PIN, and whether a lien or an assessment of it is recorded.
-async fn report(text: &str, reader: &mut Reader<Parcels>) -> Result<(LienBundle, bool), Problem> {
+/// The report of the parcel with a PIN. A note says if nothing is recorded of it, or if the liens had not been read: nobody should pay for a report that is
+/// known to be empty, or take it for one of a parcel without liens.
+async fn report(text: &str, reader: &mut Reader<Parcels>) -> Result<LienBundle, Problem> {
     let pin = pin(text)?;
     let (own, unmatched) = (liens(reader, &lien_list(&pin)).await?, liens(reader, &unmatched_list(&pin)).await?);
     let parcel: Option<Parcel> = FEED.records_by_id(&reader.at, &[id(COUNTY, &pin)]).await?.into_iter().next().flatten();
-    let is_known = parcel.is_some() || !own.is_empty();
+    let doubt = if last_run(&reader.at, &TABLES, STREAM).await?.is_none() {
+        Some(UNREAD)
+    } else {
+        (parcel.is_none() && own.is_empty()).then_some(UNKNOWN)
+    };
+    reader.note(doubt.map(str::to_owned));
     let address = parcel.map(|parcel| parcel.address).unwrap_or_default();
-    Ok((bundle(&pin, address, own, unmatched, reader.today()), is_known))
+    Ok(bundle(&pin, address, own, unmatched, doubt, reader.today()))
 }
 
 impl Read for Arguments {
@@ -283,28 +297,29 @@ impl Read for Arguments {
     }
 
     async fn preview(self, _: Filter, reader: &mut Reader<Parcels>) -> Result<Option<Value>, Problem> {
-        let (LienBundle { summary: Summary { count, total, per_body, .. }, .. }, is_known) = report(&self.pin, reader).await?;
-        // Nobody should pay for a report that is known to be empty.
-        reader.note((!is_known).then(|| UNKNOWN.to_owned()));
+        let LienBundle { summary: Summary { count, total, per_body, .. }, .. } = report(&self.pin, reader).await?;
         Ok(Some(json!({ "count": count, "total": total, "perBody": per_body })))
     }
 
     async fn answer(self, _: Filter, reader: &mut Reader<Parcels>) -> Result<LienBundle, Problem> {
-        let (bundle, is_known) = report(&self.pin, reader).await?;
-        reader.note((!is_known).then(|| UNKNOWN.to_owned()));
-        Ok(bundle)
+        report(&self.pin, reader).await
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use bytes::Bytes;
+    use feed::testing::records::RecordView;
     use feed::testing::{HOUR_MS, START_MS, World, call, text, value};
     use jiff::civil::date;
     use operation::{Call, Stage};
     use reads::read::operation;
+    use schemas::change::Through;
+    use schemas::key;
+    use schemas::position::Seq;
+    use schemas::tables::Write;
 
     use super::*;
-    use crate::record::TABLES;
 
     const TODAY: Date = date(2026, 11, 20);
 
@@ -321,7 +336,7 @@ mod tests {
     }
 
     fn of(liens: Vec<Lien>) -> LienBundle {
-        bundle("0028F00194000000", String::new(), liens, Vec::new(), TODAY)
+        bundle("0028F00194000000", String::new(), liens, Vec::new(), None, TODAY)
     }
 
     /// Proves the sums of the contract: they agree, only liens that survive count, a partial one counts without an amount, and one that is older than 20
@@ -384,12 +399,22 @@ mod tests {
         assert_eq!(of(Vec::new()).redemption.posture, "none_open");
         assert_eq!(of(vec![lien(&["County"], OPEN, Some(1))]).redemption.posture, "open_liens");
         assert_eq!(of(vec![lien(&["County"], OPEN, None)]).redemption.posture, "review_needed");
-        let unmatched = |status: &str| bundle("x", String::new(), Vec::new(), vec![lien(&["County"], status, Some(1))], TODAY);
+        let unmatched = |status: &str| bundle("x", String::new(), Vec::new(), vec![lien(&["County"], status, Some(1))], None, TODAY);
         assert_eq!((unmatched(OPEN).redemption.posture, unmatched(OPEN).summary.count), ("review_needed", 0));
         assert_eq!(unmatched("SATISFIED").redemption.posture, "none_open");
     }
 
-    /// Proves that the preview and the report of a parcel of which nothing is recorded say so, and those of a parcel without liens do not.
+    /// Records that the liens were read completely, as of the first change.
+    async fn read_liens(world: &World) {
+        let view = RecordView::<Parcel>::new(&*world.store, &TABLES).await.view;
+        let checkpoint = view.checkpoint().await.unwrap();
+        let through = Through { upstream: STREAM.to_owned(), through_date: "2026-10-31".to_owned(), finished_at: START_MS };
+        let row = Write::put(TABLES.through, key![STREAM, Seq(1)], Bytes::from(serde_json::to_vec(&through).unwrap()));
+        view.commit(vec![row], &checkpoint).await.unwrap();
+    }
+
+    /// Proves that the preview and the report of a parcel of which nothing is recorded say so, as do those from before the liens were read, that neither of them
+    /// clears the parcel, and that those of a parcel without liens do.
     #[tokio::test]
     async fn unknown_parcels_are_noted() {
         const KNOWN: &str = "0028F00194000000";
@@ -398,13 +423,22 @@ mod tests {
         world.fill_records(&TABLES, &[parcel]).await;
         let context = world.context(START_MS + 24 * HOUR_MS);
         let tool = operation::<Arguments>();
-        for (number, is_known) in [(KNOWN, true), ("0028F00195000000", false)] {
+        for (number, is_read, doubt) in [(KNOWN, false, Some(UNREAD)), (KNOWN, true, None), ("0028F00195000000", true, Some(UNKNOWN))] {
+            if is_read {
+                read_liens(&world).await;
+            }
             let unpaid = Call { stage: Stage::Preview, ..call(&context) };
             let preview = text((tool.run)(unpaid, json!({ "pin": number })).await.unwrap());
             let found = value(&context, &tool, json!({ "pin": number })).await;
-            assert_eq!([&preview, &found["note"].to_string()].map(|shown| shown.contains(UNKNOWN)), [!is_known; 2], "{preview} {found}");
-            assert_eq!((&found["summary"]["count"], &found["redemption"]["posture"]), (&json!(0), &json!("none_open")));
+            for note in [UNREAD, UNKNOWN] {
+                let shown = [&preview, &found["note"].to_string(), &found["redemption"]["statement"].to_string()];
+                assert_eq!(shown.map(|shown| shown.contains(note)), [doubt == Some(note); 3], "{preview} {found}");
+            }
+            let posture = if doubt.is_some() { "review_needed" } else { "none_open" };
+            assert_eq!((&found["summary"]["count"], &found["redemption"]["posture"]), (&json!(0), &json!(posture)));
         }
+        let before = value(&context, &tool, json!({ "pin": KNOWN, "asOf": "2020-01-01" })).await;
+        assert_eq!(before["redemption"]["posture"], "review_needed", "{before}");
     }
 
     /// Proves that a preview that is asked for as of an earlier time says that it is about now, and that the report is as of that time.
