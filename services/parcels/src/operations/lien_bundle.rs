@@ -413,8 +413,8 @@ mod tests {
         view.commit(vec![row], &checkpoint).await.unwrap();
     }
 
-    /// Proves that the preview and the report of a parcel of which nothing is recorded say so, as do those from before the liens were read, that neither of them
-    /// clears the parcel, and that those of a parcel without liens do.
+    /// Proves that the preview and the report of a parcel of which nothing is recorded say so, as do those from before the liens were read, that neither of
+    /// them clears the parcel, and that those of a parcel without liens do.
     #[tokio::test]
     async fn unknown_parcels_are_noted() {
         const KNOWN: &str = "0028F00194000000";
