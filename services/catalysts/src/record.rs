@@ -16,8 +16,10 @@ use schemas::views::accounts::Tier;
 use schemas::views::records::{Place, Record, Redact, Term, day_number, normal};
 use texts::folding::folded_words;
 
+/// The kind of an event of a trial. Only such events have a trial and a phase.
+pub const READOUT: &str = "readout";
 /// The kinds of events.
-pub const KINDS: [&str; 3] = ["readout", "pdufa", "adcom"];
+pub const KINDS: [&str; 3] = [READOUT, "pdufa", "adcom"];
 /// The letters of a drug's word under which a list finds it.
 pub const DRUG_LETTERS: usize = 3;
 /// Ends the name of a list that holds windows of several days, up to a month.

@@ -100,6 +100,27 @@ async fn no_note_proposes_a_hidden_name() {
     }
 }
 
+/// Proves that the feed of a service notes a filter whose fields exclude each other.
+#[tokio::test]
+async fn feeds_note_contradictions() {
+    let world = World::new().await;
+    let ctx = world.context(START_MS);
+    for (service, arguments, expected) in [
+        ("parcels", json!({ "county": "allegheny-pa", "township": "West Chicago" }), "`township` 77 is of cook-il"),
+        ("parcels", json!({ "pin": "16012160690000", "county": "allegheny-pa" }), "`pin` 16012160690000 is of cook-il"),
+        ("names", json!({ "name": "Turcool", "status": "dead" }), "no mark can match"),
+        ("exclusions", json!({ "kind": "candidate", "agency": "EPA" }), "no record can match"),
+        ("catalysts", json!({ "kind": "pdufa", "phase": "PHASE3" }), "no event can match"),
+    ] {
+        let registration = registered().iter().find(|registration| registration.service.name == service).unwrap();
+        let feed = registration.service.operations.iter().find(|operation| operation.name == "whats_changed_since").unwrap();
+        let mut paid = call(&ctx);
+        (paid.caller.tier, paid.caller.key_id) = (Tier::FleetPlus, "key_test".to_owned());
+        let page = (feed.run)(paid, arguments.clone()).await.unwrap().body.into_value().unwrap();
+        assert!(page["note"].as_str().unwrap_or_default().contains(expected), "{service} {arguments}: {page}");
+    }
+}
+
 /// Proves that a filter whose fields exclude each other says so, and that others do not.
 #[test]
 fn contradictions() {

@@ -52,6 +52,12 @@ impl filter::Filter for Filter {
             .needing_words(|query| words(&[query])),
     ];
 
+    fn contradiction(&self) -> Option<String> {
+        let (item, store) = (self.item.as_deref()?, self.store.as_deref()?);
+        let own = item.split_once('/').map_or(item, |(host, _)| host);
+        (own != store).then(|| format!("no item can match: {item} is an item of the store {own}, not of {store}"))
+    }
+
     fn matches(&self, change: &Change) -> bool {
         self.takes(&change.record) && (!self.restocks || change.details.restock.is_some())
     }
@@ -89,6 +95,8 @@ mod tests {
         ] {
             assert_eq!(of(filter.clone()).matches(&change), expected, "{filter}");
         }
+        let excluded = |store: &str| of(serde_json::json!({ "item": "shop.example/7", "store": store })).contradiction().is_some();
+        assert_eq!(["other.example", "SHOP.example"].map(excluded), [true, false]);
         let mut quiet = change.clone();
         quiet.details.restock = None;
         assert!(!of(serde_json::json!({ "restocks": true })).matches(&quiet));

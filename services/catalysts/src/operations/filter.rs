@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::record::{Catalyst, DRUG_LETTERS, KINDS, TABLES};
+use crate::record::{Catalyst, DRUG_LETTERS, KINDS, READOUT, TABLES};
 use schemars::JsonSchema;
 use schemas::position::Seq;
 use schemas::views::records::normal;
@@ -116,6 +116,13 @@ impl filter::Filter for Filter {
         Field::<Self, Catalyst>::backfill(|filter| filter.include_backfill),
     ];
 
+    fn contradiction(&self) -> Option<String> {
+        let kind = self.kind.as_deref().filter(|kind| *kind != READOUT)?;
+        let given = [("trial", self.trial.is_some()), ("phase", self.phase.is_some())];
+        let (field, _) = given.into_iter().find(|(_, is_given)| *is_given)?;
+        Some(format!("no event can match: `{field}` matches readouts only, `kind` {kind} none of them"))
+    }
+
     async fn look_up(&mut self, _: &Context, at: &Position, _: Seq) -> Result<Option<String>, Problem> {
         if let Some(trial) = &self.trial {
             self.numbers = numbers_of_trial(&TABLES, at, trial).await?;
@@ -178,6 +185,20 @@ mod tests {
         assert_takes::<Filter>(&record, takes);
         for spelling in ["brk.b", "BRK-B", "(BRK/B)", "NYSE:BRK.B"] {
             assert_eq!(filter_of::<Filter>(&json!({ "ticker": spelling })).unwrap().canonical(), r#"{"ticker":"BRK-B"}"#, "{spelling}");
+        }
+    }
+
+    /// Proves that a filter says so if it wants a trial or a phase of events that have none.
+    #[test]
+    fn events_without_a_trial() {
+        for (filter, is_noted) in [
+            (json!({"kind": "PDUFA", "trial": "NCT00000001"}), true),
+            (json!({"kind": "adcom", "phase": "PHASE3"}), true),
+            (json!({"kind": "readout", "trial": "NCT00000001", "phase": "PHASE3"}), false),
+            (json!({"kind": "pdufa", "ticker": "ACME"}), false),
+            (json!({"phase": "PHASE3"}), false),
+        ] {
+            assert_eq!(filter_of::<Filter>(&filter).unwrap().contradiction().is_some(), is_noted, "{filter}");
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use crate::record::Catalyst;
+use crate::record::{Catalyst, READOUT};
 use schemas::facts::trials::TrialFact;
 use texts::dates::registry_date;
 use texts::phrases::words;
@@ -97,7 +97,7 @@ pub(super) fn decide(state: Decision<'_, '_>, id: &str, trial: &TrialFact, day: 
 fn readout(id: &str, trial: &TrialFact, status: &str, day: &str) -> Catalyst {
     let mut record = Catalyst {
         id: id.to_owned(),
-        kind: "readout".to_owned(),
+        kind: READOUT.to_owned(),
         date_type: trial.primary_completion_type.clone(),
         company: trial.sponsor.clone(),
         drug: drug(trial).to_owned(),

@@ -1,6 +1,6 @@
 //! Filters of exclusions, hits, candidates and contradictions.
 
-use crate::record::{Exclusion, KINDS};
+use crate::record::{CANDIDATE, CONTRADICTION, Exclusion, KINDS};
 use matching::company::CompanyName;
 use matching::person::PersonName;
 use schemars::JsonSchema;
@@ -84,6 +84,13 @@ impl filter::Filter for Filter {
             .with_names("name"),
         Field::<Self, Exclusion>::backfill(|filter| filter.include_backfill),
     ];
+
+    fn contradiction(&self) -> Option<String> {
+        let kind = self.kind.as_deref().filter(|kind| [CANDIDATE, CONTRADICTION].contains(kind))?;
+        let given = [("uei", self.uei.is_some()), ("agency", self.agency.is_some()), ("name", self.name.is_some())];
+        let (field, _) = given.into_iter().find(|(_, is_given)| *is_given)?;
+        Some(format!("no record can match: `{field}` matches exclusions and hits only, `kind` {kind} none of them"))
+    }
 }
 
 #[cfg(test)]
@@ -111,6 +118,15 @@ mod tests {
             (json!({"name": "Acme Frieght"}), false),
         ] {
             assert_eq!(filter_of::<Filter>(&filter).unwrap().matches(&change), fits, "{filter}");
+        }
+        for (filter, is_noted) in [
+            (json!({"kind": "Candidate", "uei": "ABCDEF123456"}), true),
+            (json!({"kind": "contradiction", "agency": "EPA"}), true),
+            (json!({"kind": "contradiction", "name": "Acme Freight"}), true),
+            (json!({"kind": "hit", "uei": "ABCDEF123456", "agency": "EPA", "name": "Acme Freight"}), false),
+            (json!({"kind": "candidate"}), false),
+        ] {
+            assert_eq!(filter_of::<Filter>(&filter).unwrap().contradiction().is_some(), is_noted, "{filter}");
         }
         for (filter, parameter) in [
             (json!({"kind": "hits"}), "kind"),

@@ -1,6 +1,6 @@
 //! The filter of the names service's feeds.
 
-use crate::record::{STATUSES, Trademark};
+use crate::record::{DEAD, STATUSES, Trademark};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use texts::plain_words::plain_words;
@@ -89,6 +89,11 @@ impl filter::Filter for Filter {
         Ok(self)
     }
 
+    fn contradiction(&self) -> Option<String> {
+        let is_dead = self.name.is_some() && self.status.as_deref() == Some(DEAD);
+        is_dead.then(|| format!("no mark can match: `name` selects marks that are not dead, `status` {DEAD} those that are"))
+    }
+
     fn criteria(&self) -> filter::Criteria<'_, Trademark> {
         // The name is read once, not for each change.
         let wanted = self.wanted();
@@ -150,6 +155,13 @@ mod tests {
         let words = of(serde_json::json!({ "word": "Tru  Cooler" })).unwrap();
         assert_eq!(words.canonical(), r#"{"word":"tru cooler"}"#);
         assert!(matches!(&words.term_queries()[..], [TermQuery::Exact("token", values)] if values == &["cooler"]));
+        for (filter, is_noted) in [
+            (serde_json::json!({ "name": "Turcool", "status": "Dead" }), true),
+            (serde_json::json!({ "name": "Turcool", "status": "unknown" }), false),
+            (serde_json::json!({ "word": "cool", "status": "dead" }), false),
+        ] {
+            assert_eq!(of(filter.clone()).unwrap().contradiction().is_some(), is_noted, "{filter}");
+        }
         for (filter, parameter) in [
             (serde_json::json!({ "name": "?" }), "name"),
             (serde_json::json!({ "minTier": "exact" }), "minTier"),

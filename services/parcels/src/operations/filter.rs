@@ -59,19 +59,6 @@ impl Filter {
         }
         Ok(filter)
     }
-
-    /// Says that no parcel can match, if the fields are those of two counties.
-    pub(crate) fn contradiction(&self) -> Option<String> {
-        let fields = [
-            self.county.as_deref().map(|county| ("county", county, county)),
-            self.township.as_deref().map(|code| ("township", code, County::of_township(code).name())),
-            self.class.as_deref().map(|class| ("class", class, County::of_class(class).name())),
-        ];
-        let mut fields = fields.into_iter().flatten();
-        let (_, _, county) = fields.next()?;
-        let (name, value, other) = fields.find(|(_, _, other)| *other != county)?;
-        Some(format!("`{name}` {value} is of {other}, so no parcel of {county} matches"))
-    }
 }
 
 /// Reads the PIN of a parcel of Cook County.
@@ -100,6 +87,19 @@ impl filter::Filter for Filter {
         text_field!(class).read_by(|_, given| county::class(given)).equal_to(|parcel| &parcel.class).found_by_term(3, "class"),
         text_field!(pin).read_by(county::pin).equal_to(|parcel| &parcel.pin).found_by_term(1, "pin"),
     ];
+
+    fn contradiction(&self) -> Option<String> {
+        let fields = [
+            self.county.as_deref().map(|county| ("county", county, county)),
+            self.township.as_deref().map(|code| ("township", code, County::of_township(code).name())),
+            self.class.as_deref().map(|class| ("class", class, County::of_class(class).name())),
+            self.pin.as_deref().map(|pin| ("pin", pin, County::of_pin(pin).name())),
+        ];
+        let mut fields = fields.into_iter().flatten();
+        let (_, _, county) = fields.next()?;
+        let (name, value, other) = fields.find(|(_, _, other)| *other != county)?;
+        Some(format!("`{name}` {value} is of {other}, so no parcel of {county} matches"))
+    }
 }
 
 /// The tiers from one on.
@@ -191,6 +191,15 @@ mod tests {
             (json!({"county": "allegheny-pa", "class": "517"}), Some("`class` 517 is of cook-il, so no parcel of allegheny-pa matches")),
             (json!({"township": "77", "class": "C411"}), Some("`class` C411 is of allegheny-pa, so no parcel of cook-il matches")),
             (json!({"county": "cook-il", "township": "77", "class": "517"}), None),
+            (
+                json!({"county": "allegheny-pa", "pin": "16-01-216-001-0000"}),
+                Some("`pin` 16012160010000 is of cook-il, so no parcel of allegheny-pa matches"),
+            ),
+            (
+                json!({"township": "104", "pin": "16012160010000"}),
+                Some("`pin` 16012160010000 is of cook-il, so no parcel of allegheny-pa matches"),
+            ),
+            (json!({"township": "104", "pin": "0028F00194000000"}), None),
             (json!({"class": "EX"}), None),
             (json!({}), None),
         ] {

@@ -1,6 +1,7 @@
 //! Over-assessed parcels: `GET /api/leads`, redacted without a paid key; the tool `overassessment_leads`, paid per call.
 
 use crate::record::{Parcel, RedactedParcel};
+use feed::filter::Filter as _;
 use feed::places::Ranked;
 use operation::problem::Problem;
 use operation::{Definition, Price, Surface};
@@ -100,7 +101,6 @@ impl Read for Arguments {
             if is_redacted { redacted(reader, &filter, limit).await? } else { page(reader, &filter, limit, self.after.as_deref()).await? };
         let county = filter.county().unwrap_or(texts::cook::COUNTY);
         reader.note(other_counties_note(&counts, county));
-        reader.note(filter.contradiction());
         let base_url = reader.context().settings.services.get("parcels").map_or("", |own| own.base_url.as_str());
         Ok(Leads {
             updated: reader.updated().await?,
@@ -191,7 +191,6 @@ async fn whole(filter: &Filter, after: Option<&str>, reader: &mut Reader<Parcels
     let counts = Counts::read(reader.context(), &reader.at, filter).await?;
     let found = page(reader, filter, limit, after).await?;
     let county = filter.county.clone().unwrap_or_default();
-    reader.note(filter.contradiction());
     Ok(PaidLeads {
         updated: reader.updated().await?,
         cycle: counts::cycle(&reader.at, &county).await?.cycle,
@@ -235,7 +234,7 @@ pub(super) fn paid_definition() -> Definition {
 
 /// The filter of a county.
 fn filter_of(county: &str, given: Filter) -> Result<Filter, Problem> {
-    feed::filter::Filter::normalize(Filter { county: Some(county.to_owned()), ..given })
+    Filter { county: Some(county.to_owned()), ..given }.normalize()
 }
 
 impl Read for PaidArguments {

@@ -102,6 +102,9 @@ mod tests {
             assert!(read_as.as_object().unwrap().iter().all(|(name, value)| message[name] == *value), "{message}");
             assert_eq!((&message["event"], &message["disclaimer"]), (&json!("parcels.changed"), &json!(DISCLAIMER)));
         }
+        let impossible = json!({ "pin": "16012160690000", "township": "104" });
+        let (_, filter) = Parcels::parse_entity(serde_json::from_value(impossible).unwrap()).unwrap();
+        assert!(filter.contradiction().is_some(), "a watch that nothing can match has a note");
         assert_eq!(read(json!({ "minTier": "high" })).unwrap_err(), "pin");
         assert_eq!(read(json!({ "pin": "1601216064" })).unwrap_err(), "pin");
         assert_eq!(read(json!({ "county": "lake-il" })).unwrap_err(), "county");
