@@ -49,6 +49,37 @@ fn definitions() {
     }
 }
 
+/// Adds the paths of the defaults in a schema that the schema itself refuses.
+fn find_refused_defaults(schema: &Value, path: &str, refused: &mut Vec<String>) {
+    let Some(members) = schema.as_object() else { return };
+    if let Some(default) = members.get("default")
+        && !jsonschema::options().build(schema).unwrap().is_valid(default)
+    {
+        refused.push(format!("{path}: {default}"));
+    }
+    for (name, property) in members.get("properties").and_then(Value::as_object).into_iter().flatten() {
+        find_refused_defaults(property, &format!("{path}.{name}"), refused);
+    }
+    if let Some(items) = members.get("items") {
+        find_refused_defaults(items, &format!("{path}[]"), refused);
+    }
+}
+
+/// Proves that no operation refuses a default of its own schema, since many clients send the defaults of optional arguments.
+#[test]
+fn defaults_are_accepted() {
+    let mut refused = Vec::new();
+    for service in services::all() {
+        for operation in &service.operations {
+            find_refused_defaults(&operation.input, &format!("{} {}", service.name, operation.name), &mut refused);
+        }
+    }
+    assert_eq!(refused, Vec::<String>::new());
+    let bad = json!({ "properties": { "class": { "type": "array", "minItems": 1, "default": [] } } });
+    find_refused_defaults(&bad, "x", &mut refused);
+    assert_eq!(refused, ["x.class: []"]);
+}
+
 /// Whether every array in a schema says what its items are.
 fn names_items(schema: &Value) -> bool {
     match schema {

@@ -27,7 +27,7 @@ pub struct Arguments {
     /// The name: at least one letter or digit.
     #[schemars(length(min = 1, max = 100))]
     pub name: String,
-    /// International classes of goods and services, at most 5. Only marks of these classes count; without one all do.
+    /// International classes of goods and services, at most 5. Only marks of these classes count; without one, or with an empty list, all do.
     #[serde(default)]
     pub class: ClassList,
     /// How many similar marks to show at most.

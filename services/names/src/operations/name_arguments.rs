@@ -76,7 +76,6 @@ impl JsonSchema for ClassList {
             "minimum": 1,
             "maximum": 45,
             "items": { "type": "integer", "minimum": 1, "maximum": 45 },
-            "minItems": 1,
             "maxItems": CLASSES_MAX,
             "uniqueItems": true,
         })
@@ -101,6 +100,7 @@ mod tests {
         let of = |text: &str| serde_json::from_str::<ClassList>(text).unwrap();
         assert_eq!((of("9"), of("[25, 9]")), (ClassList::new(&[9]), ClassList::new(&[9, 25])));
         assert_eq!(serde_json::to_string(&of("[25, 9]")).unwrap(), "[9,25]");
+        assert_eq!(of("[]"), ClassList::default(), "no class means all");
         assert!(ClassList::default().is_empty() && read_name("--").is_err() && read_name("1").is_ok());
     }
 }
