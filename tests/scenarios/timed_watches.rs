@@ -83,6 +83,10 @@ impl SoldWatches for SoldAwards {
         entity.contractor.to_lowercase()
     }
 
+    fn renewed(given: WatchedEntity, _: WatchedEntity) -> WatchedEntity {
+        given
+    }
+
     fn in_message(entity: &WatchedEntity) -> Map<String, Value> {
         Map::from_iter([("contractor".to_owned(), json!(entity.contractor))])
     }
@@ -549,6 +553,16 @@ async fn similar_marks_reach_who_watches_a_name() {
     let (status, renewed) = fixture.buy(2, &own, &json!({ "name": "VETLRAXON, Inc.", "class": 9 }));
     let until_ms = months_after(until_ms, 12).unwrap();
     assert_eq!((status, &renewed["id"], text(&renewed, "until")), (201, &json!(id), &*rfc3339(until_ms)), "{renewed}");
+    assert_eq!((&renewed["minTier"], &renewed["webhookHost"]), (&json!("strong"), &json!("127.0.0.1")), "{renewed}");
+    for (body, least) in [
+        (json!({ "name": "MORVANDA" }), "exact"),
+        (json!({ "name": "Morvanda", "minTier": "partial" }), "partial"),
+        (json!({ "name": "Morvanda", "class": [] }), "partial"),
+    ] {
+        let (status, renewed) = fixture.ask("POST", NAMES_PATH, &by_key, &body);
+        let shown = (status, &renewed["id"], &renewed["name"], &renewed["minTier"]);
+        assert_eq!(shown, (201, &json!(other), &json!("Morvanda"), &json!(least)), "a renewal changes only what it names: {renewed}");
+    }
     let cancelled = fixture.ask("DELETE", &format!("{NAMES_PATH}/{other}"), &by_key, &Value::Null);
     assert_eq!(cancelled, (200, json!({ "id": other, "cancelled": true })));
 

@@ -28,7 +28,9 @@ const MONTHS_AHEAD_MAX: i64 = 120;
 pub struct NewYearlyWatch {
     /// The text by which a second request of the same owner for the same is recognized: it renews the watch.
     pub name: String,
-    /// The watched entity as requested: JSON.
+    /// What the request names: JSON. A repeated request with an idempotency key is recognized by it.
+    pub given: String,
+    /// What the watch names from then on: JSON. A renewal takes from the active watch what the request leaves out.
     pub entity: String,
     /// The filter in canonical form.
     pub filter: String,
@@ -95,7 +97,7 @@ impl<'a> YearlyWatches<'a> {
         }
         let webhook = new.webhook.as_ref().map_or("", |webhook| webhook.reveal());
         let given_secret = new.secret.as_ref().map_or_else(String::new, SigningSecret::reveal);
-        let once = saved.idempotency_key.map(|text| saved.derive_from_request(text, &["yearly", &new.entity, webhook, &given_secret]));
+        let once = saved.idempotency_key.map(|text| saved.derive_from_request(text, &["yearly", &new.given, webhook, &given_secret]));
         let new_id = || format!("watch_{}", hex(&once.unwrap_or_else(rand::random)[..12]));
         let (subject, policy, id) = match (&active, once) {
             (Some(active), None) => (active.id.clone(), CommandPolicy::Always, active.id.clone()),
@@ -188,14 +190,22 @@ impl<'a> YearlyWatches<'a> {
         Ok(())
     }
 
+    /// The active watch of a name that the caller owns: the one that a request for this name renews. `None` if there is none.
+    ///
+    /// # Errors
+    /// `unavailable` when the rows cannot be read.
+    pub async fn find_active(&self, name: &str) -> Result<Option<SavedItem>, Problem> {
+        let now_ms = self.saved.ctx.clock.now_ms();
+        let all = if self.saved.owner.is_empty() { Vec::new() } else { self.saved.list().await? };
+        Ok(all.into_iter().find(|item| item.until != 0 && item.is_active(now_ms) && item.name == name))
+    }
+
     /// The active watch of a name that the caller owns.
     ///
     /// # Errors
     /// `not-found` if the call has a token, and it opens no such watch.
     async fn active(&self, name: &str) -> Result<Option<SavedItem>, Problem> {
-        let now_ms = self.saved.ctx.clock.now_ms();
-        let all = if self.saved.owner.is_empty() { Vec::new() } else { self.saved.list().await? };
-        let active = all.into_iter().find(|item| item.until != 0 && item.is_active(now_ms) && item.name == name);
+        let active = self.find_active(name).await?;
         if active.is_none() && self.token.is_some() {
             let detail = "the token opens no active watch of this; leave the token out to buy a new watch";
             return Err(Problem::new(ErrorCode::NotFound, detail).about(HEADER));
@@ -238,7 +248,7 @@ impl<'a> YearlyWatches<'a> {
         secret: Option<&SigningSecret>,
         limit: i64,
     ) -> Result<ItemCommand, Problem> {
-        let NewYearlyWatch { name, entity, filter, webhook, secret: _, after, months } = new;
+        let NewYearlyWatch { name, given: _, entity, filter, webhook, secret: _, after, months } = new;
         let (webhook, secret) = match webhook.zip(secret) {
             Some((webhook, secret)) => {
                 let sealing = Sealing::load_or_create(self.saved.ctx, owner).await?;

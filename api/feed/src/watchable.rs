@@ -23,7 +23,7 @@ pub trait WatchableFeed: Sized + Send + Sync + 'static {
     /// The filter type of the feed.
     type Filter: Filter + JsonSchema;
     /// The entity that a watch names: fields of the body of `POST /v1/watchlist`, in addition to its webhook.
-    type WatchedEntity: Serialize + DeserializeOwned + JsonSchema + Send + Sync + 'static;
+    type WatchedEntity: Clone + Serialize + DeserializeOwned + JsonSchema + Send + Sync + 'static;
     /// A change, as readers receive it.
     type Shown: From<Item<<Self::Filter as Filter>::Record>> + Serialize + JsonSchema + 'static;
 

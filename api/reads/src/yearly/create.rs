@@ -10,10 +10,11 @@ use operation::problem::Problem;
 use operation::{Answer, Body, Call, Definition, Method, Operation, Price, Stage, Surface};
 use schemars::JsonSchema;
 use schemas::error_code::ErrorCode;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use webhooks::parse::parse_target;
 
+use super::sold_watches::watched_entity;
 use super::{FREE_FROM, SoldWatches, TimedWatch};
 
 /// Arguments of the operation that creates a watch.
@@ -62,29 +63,29 @@ pub fn operation<S: SoldWatches>() -> Operation {
 
 async fn answer<S: SoldWatches>(call: Call, arguments: Arguments<S::WatchedEntity>) -> Result<Answer, Problem> {
     let Arguments { named, webhook, secret, token } = arguments;
-    let (entity, filter) = S::parse_entity(named)?;
+    let (entity, _) = S::parse_entity(named.clone())?;
     if call.stage == Stage::Preview {
         return S::preview(call, entity).await;
     }
     let token = WatchToken::of_call(call.watch_token.as_deref(), token.as_deref())?;
     let secret = parse_secret(secret.as_deref(), webhook.is_some())?;
-    let name = S::renewed_by(&entity);
     let watches = YearlyWatches::new(&call, S::FEED.source.service, token);
     let ctx = &call.context;
     let done = match &call.stage {
         Stage::Order { payment, .. } => {
-            let new = request::<S>(ctx, name, &entity, &filter, webhook.as_deref(), secret).await?;
+            let new = request::<S>(ctx, &watches, named, webhook.as_deref(), secret).await?;
             let effect = watches.order(payment, new).await?;
             return Ok(Answer { body: Body::Effect(effect), ..Answer::json(&Value::Null)? });
         }
         Stage::Claimed(_) => {
-            watches.check_claimed(&name).await?;
+            watches.check_claimed(&S::renewed_by(&entity)).await?;
             return Answer::json(&Value::Null);
         }
         // The settled payment decided it. What could be refused was checked before.
         Stage::Paid(payment) => watches.bought(payment, webhook.is_some(), secret.as_ref()).await?,
         Stage::Whole | Stage::Preview => {
-            watches.create_or_renew(request::<S>(ctx, name, &entity, &filter, webhook.as_deref(), secret).await?).await?
+            let new = request::<S>(ctx, &watches, named, webhook.as_deref(), secret).await?;
+            watches.create_or_renew(new).await?
         }
     };
     let YearlyWatch { item, token, secret } = done;
@@ -96,26 +97,34 @@ async fn answer<S: SoldWatches>(call: Call, arguments: Arguments<S::WatchedEntit
     Ok(Answer { status: 201, ..Answer::json(&shown)? })
 }
 
-/// Checks what a request names, and returns the watch that it asks for.
+/// Checks what a request names, and returns the watch that it asks for: a new one, or the active one that it renews.
 async fn request<S: SoldWatches>(
     ctx: &Context,
-    name: String,
-    entity: &S::WatchedEntity,
-    filter: &S::Filter,
+    watches: &YearlyWatches<'_>,
+    named: S::WatchedEntity,
     webhook: Option<&str>,
     secret: Option<SigningSecret>,
 ) -> Result<NewYearlyWatch, Problem> {
-    S::check(ctx, filter).await?;
+    let (mut entity, mut filter) = S::parse_entity(named.clone())?;
+    let (name, given) = (S::renewed_by(&entity), written(&entity)?);
+    if let Some(active) = watches.find_active(&name).await? {
+        (entity, filter) = S::parse_entity(S::renewed(named, watched_entity(&active)?))?;
+    }
+    S::check(ctx, &filter).await?;
     let webhook = match webhook {
         Some(url) => Some(parse_target(ctx, "webhook", url).await?),
         None => None,
     };
-    let entity = serde_json::to_string(entity).map_err(|error| {
+    let after = position(ctx, &S::FEED.source, None).await?.last;
+    Ok(NewYearlyWatch { name, given, entity: written(&entity)?, filter: filter.canonical(), webhook, secret, after, months: S::MONTHS })
+}
+
+/// Writes what a watch names as JSON.
+fn written<N: Serialize>(entity: &N) -> Result<String, Problem> {
+    serde_json::to_string(entity).map_err(|error| {
         tracing::error!(%error, "a watch cannot be written");
         Problem::new(ErrorCode::Internal, "the watch could not be saved")
-    })?;
-    let after = position(ctx, &S::FEED.source, None).await?.last;
-    Ok(NewYearlyWatch { name, entity, filter: filter.canonical(), webhook, secret, after, months: S::MONTHS })
+    })
 }
 
 fn parse_secret(secret: Option<&str>, has_webhook: bool) -> Result<Option<SigningSecret>, Problem> {

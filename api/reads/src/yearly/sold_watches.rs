@@ -52,6 +52,9 @@ pub trait SoldWatches: WatchableFeed {
     /// The text by which a second request for the same is recognized: it renews the watch.
     fn renewed_by(entity: &Self::WatchedEntity) -> String;
 
+    /// What a watch names after a renewal: what the request gives, and what it leaves out as the active watch has it.
+    fn renewed(given: Self::WatchedEntity, active: Self::WatchedEntity) -> Self::WatchedEntity;
+
     /// The fields of the watched entity in a message to a webhook.
     fn in_message(entity: &Self::WatchedEntity) -> Map<String, Value>;
 
@@ -116,7 +119,7 @@ pub struct TimedWatch<N> {
 
 impl<N: DeserializeOwned> TimedWatch<N> {
     pub(super) async fn of(ctx: &Context, service: &str, item: &SavedItem) -> Result<Self, Problem> {
-        let named = entity(item)?;
+        let named = watched_entity(item)?;
         let webhook_host = match item.webhook.as_str() {
             "" => None,
             // Empty if it was sealed under another master key, or can no longer be read.
@@ -138,7 +141,10 @@ impl<N: DeserializeOwned> TimedWatch<N> {
 }
 
 /// What a watch names.
-fn entity<N: DeserializeOwned>(item: &SavedItem) -> Result<N, Problem> {
+///
+/// # Errors
+/// `internal` if it cannot be read.
+pub(super) fn watched_entity<N: DeserializeOwned>(item: &SavedItem) -> Result<N, Problem> {
     serde_json::from_str(&item.entity).map_err(|error| {
         tracing::error!(%error, id = item.id, "a watch cannot be read");
         unreadable()

@@ -65,6 +65,10 @@ impl SoldWatches for Names {
         format!("{name}/{:?}", entity.class.numbers())
     }
 
+    fn renewed(given: WatchedEntity, active: WatchedEntity) -> WatchedEntity {
+        WatchedEntity { min_tier: given.min_tier.or(active.min_tier), ..active }
+    }
+
     fn in_message(entity: &WatchedEntity) -> Map<String, Value> {
         Map::from_iter([("name".to_owned(), json!(entity.name)), ("class".to_owned(), json!(entity.class))])
     }
@@ -107,6 +111,20 @@ mod tests {
     use feed::filter::Filter as _;
 
     use super::*;
+
+    /// Proves that a renewal leaves the watch as it is, except for what it names.
+    #[test]
+    fn a_renewal_changes_what_it_names() {
+        let of = |json: Value| -> WatchedEntity { serde_json::from_value(json).unwrap() };
+        let active = json!({ "name": "Fablehaven", "class": [9], "minTier": "partial" });
+        for (given, least) in [
+            (json!({ "name": "FABLEHAVEN", "class": 9 }), "partial"),
+            (json!({ "name": "Fablehaven", "class": 9, "minTier": "exact" }), "exact"),
+        ] {
+            let renewed = json!(Names::renewed(of(given.clone()), of(active.clone())));
+            assert_eq!(renewed, json!({ "name": "Fablehaven", "class": [9], "minTier": least }), "{given}");
+        }
+    }
 
     /// Proves in small what a day does: of many watches and many changes, the keys find each pair that a comparison of all with all finds, once, and few
     /// others.

@@ -28,9 +28,10 @@ pub struct WatchedEntity {
     /// International classes, at most 5; empty for all.
     #[serde(default)]
     pub class: ClassList,
-    /// How similar a mark must be at least.
+    /// How similar a mark must be at least: `strong` if a new watch does not say. A renewal without it leaves it as it is.
     #[serde(default)]
-    pub min_tier: MinTier,
+    #[schemars(with = "MinTier")]
+    pub min_tier: Option<MinTier>,
 }
 
 /// A change of a trademark, as answers show it.
@@ -44,8 +45,9 @@ impl WatchableFeed for Names {
     const FEED: Feed = FEED;
 
     fn parse_entity(entity: WatchedEntity) -> Result<(WatchedEntity, Filter), Problem> {
+        let entity = WatchedEntity { min_tier: Some(entity.min_tier.unwrap_or_default()), ..entity };
         let WatchedEntity { name, class, min_tier } = entity.clone();
-        let filter = Filter { name: Some(name), class, min_tier: Some(min_tier), ..Filter::default() }.normalize()?;
+        let filter = Filter { name: Some(name), class, min_tier, ..Filter::default() }.normalize()?;
         Ok((entity, filter))
     }
 
