@@ -159,7 +159,7 @@ impl Feed {
     ) -> Result<Walked<R>, Problem> {
         let reach = Reach { is_counted: total == Total::Counted, ..Reach::default() };
         let Some(table) = self.tables.places else { return Ok(Walked { is_whole: true, reach, ..Walked::default() }) };
-        let after = walk.after.map(|text| self.place_of(ctx, walk, text)).transpose()?;
+        let after = walk.after.map(|text| self.place_of(ctx, (walk.list, walk.filter), text)).transpose()?;
         let (after, is_far) = after.map_or((None, false), |token| (Some(token.spot), token.is_far));
         let after = after.as_ref();
         if total == Total::Omitted {
@@ -313,11 +313,19 @@ impl Feed {
         Ok(Ranked { items, total, next })
     }
 
-    /// The place that `after` names.
-    fn place_of(&self, ctx: &Context, walk: &Walk<'_>, text: &str) -> Result<Token, Problem> {
+    /// Checks the `after` of a call whose page is not read, as that of a preview.
+    ///
+    /// # Errors
+    /// `cursor-invalid` for an `after` that is not one of this list and filter.
+    pub fn check_after(&self, ctx: &Context, list: &str, filter: &str, after: &str) -> Result<(), Problem> {
+        self.place_of(ctx, (list, filter), after).map(drop)
+    }
+
+    /// The place that `after` names in a list under a filter.
+    fn place_of(&self, ctx: &Context, (list, filter): (&str, &str), text: &str) -> Result<Token, Problem> {
         let text = cursor::read_sealed(&ctx.secrets, self.source.service, text).map_err(|problem| problem.about("after"))?;
         let token: Option<Token> = text.strip_prefix(PLACE).and_then(|text| serde_json::from_str(text).ok());
-        token.filter(|token| token.list == walk.list && token.filter == walk.filter).ok_or_else(|| {
+        token.filter(|token| token.list == list && token.filter == filter).ok_or_else(|| {
             let detail = "`after` belongs to another query; use the same arguments with it, or leave it out to start again";
             Problem::new(ErrorCode::CursorInvalid, detail).about("after")
         })

@@ -12,6 +12,8 @@ mod free_callers;
 mod numbers_tests;
 mod selection;
 #[cfg(test)]
+mod places_tests;
+#[cfg(test)]
 mod sources_tests;
 #[cfg(test)]
 mod unknown_tests;

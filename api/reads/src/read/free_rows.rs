@@ -2,6 +2,7 @@
 
 use std::ops::RangeInclusive;
 
+use feed::cursor;
 use feed::places::{Ranked, Segment, Selects, Total, Walk};
 use feed::watchable::WatchableFeed;
 use jiff::civil::Date;
@@ -74,6 +75,25 @@ impl<S: WatchableFeed> Reader<S> {
             return self.ranked(walk, selects).await;
         }
         S::FEED.ranked(self.context(), &self.at, walk, selects, Total::Omitted).await
+    }
+
+    /// Checks the `after` of an unpaid call, whose preview has the first rows whatever is asked: what the paid call would refuse has no preview.
+    ///
+    /// # Errors
+    /// `cursor-invalid` for an `after` that is not one of this list and filter.
+    pub fn check_after(&self, list: &str, filter: &str, after: Option<&str>) -> Result<(), Problem> {
+        after.map_or(Ok(()), |after| S::FEED.check_after(self.context(), list, filter, after))
+    }
+
+    /// Refuses an `after` of a caller below the paid tier, who gets the first page only: the same page again would look like the next one.
+    ///
+    /// # Errors
+    /// `cursor-invalid`.
+    pub fn refuse_after(&self, after: Option<&str>) -> Result<(), Problem> {
+        let Some((redaction, _)) = S::FEED.source.redaction_for(self.call()).zip(after) else { return Ok(()) };
+        let tier = redaction.whole_from.as_str();
+        let detail = format!("`after` needs a key of tier {tier} or above: without one an answer has one page; leave it out");
+        Err(cursor::invalid(&detail).about("after"))
     }
 
     /// Rows of a ranked list for callers below the paid tier: always of the first page, in an order that follows from the redacted form alone, so that

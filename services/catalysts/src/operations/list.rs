@@ -106,6 +106,24 @@ impl Chosen {
         }
     }
 
+    /// What selects the events of a list.
+    fn filter(&self, days: i64) -> String {
+        format!("{}/{days}", self.kind.as_deref().unwrap_or_default())
+    }
+
+    /// What the `after` of pages belongs to.
+    fn search(&self, days: i64) -> String {
+        format!("upcoming/{}/{}", self.list(), self.filter(days))
+    }
+
+    /// Checks the `after` of an unpaid call, whose preview has the first events whatever is asked.
+    ///
+    /// # Errors
+    /// `cursor-invalid` for an `after` of another list.
+    pub(crate) fn check_after(&self, secrets: &Secrets, days: i64, after: Option<&str>) -> Result<(), Problem> {
+        after.map_or(Ok(()), |text| read_own::<Continuation>(secrets, &self.search(days), text).map(drop))
+    }
+
     fn takes(&self, record: &Catalyst) -> bool {
         self.kind.as_ref().is_none_or(|kind| record.kind == *kind)
     }
@@ -122,9 +140,8 @@ pub(crate) async fn upcoming(
     after: Option<&str>,
 ) -> Result<Events, Problem> {
     let today = reader.today();
-    let (to, list) = (today.saturating_add(extent.days.days()), chosen.list());
-    let filter = format!("{}/{}", chosen.kind.as_deref().unwrap_or_default(), extent.days);
-    let (secrets, search) = (reader.context().secrets.clone(), format!("upcoming/{list}/{filter}"));
+    let (to, list, filter) = (today.saturating_add(extent.days.days()), chosen.list(), chosen.filter(extent.days));
+    let (secrets, search) = (reader.context().secrets.clone(), chosen.search(extent.days));
     let place: Option<Continuation> = after.map(|text| read_own(&secrets, &search, text)).transpose()?;
 
     let open = open_windows(reader, chosen, today).await?;

@@ -91,6 +91,7 @@ impl Read for Arguments {
     }
 
     async fn preview(self, _filter: Filter, reader: &mut Reader<Catalysts>) -> Result<Option<Value>, Problem> {
+        self.chosen()?.check_after(&reader.context().secrets, self.days, self.after.as_deref())?;
         let first = Arguments { after: None, ..self };
         Ok(serde_json::to_value(first.events(reader, Some(PREVIEW_ROWS)).await?).ok())
     }
@@ -102,10 +103,15 @@ impl Read for Arguments {
 }
 
 impl Arguments {
+    /// Which events the arguments ask for.
+    fn chosen(&self) -> Result<Chosen, Problem> {
+        let phase = self.phase.as_deref().map(|text| known_value("phase", text, &PHASES)).transpose()?;
+        Ok(Chosen { kind: self.kind.map(|kind| kind.as_str().to_owned()), phase: phase.map(str::to_owned) })
+    }
+
     /// The events that the arguments ask for. `free_rows_max` is the most rows that a caller without a paid key gets; `None` for as many as its tier gets.
     pub(super) async fn events(self, reader: &mut Reader<Catalysts>, free_rows_max: Option<usize>) -> Result<Events, Problem> {
-        let phase = self.phase.as_deref().map(|text| known_value("phase", text, &PHASES)).transpose()?;
-        let chosen = Chosen { kind: self.kind.map(|kind| kind.as_str().to_owned()), phase: phase.map(str::to_owned) };
+        let chosen = self.chosen()?;
         let extent = extent(reader, self.days, self.limit, free_rows_max);
         upcoming(reader, &chosen, extent, self.after.as_deref()).await
     }

@@ -100,6 +100,11 @@ fn not_compared_note(leads: &[Lead]) -> Option<String> {
     (count > 0).then(|| format!("leads whose name has too many leads to compare all, so that two can be about one business: {count}"))
 }
 
+/// The fields of a filter that no list has.
+fn rest_of(filter: &Filter) -> Filter {
+    Filter { state: None, coverage_line: None, ..filter.clone() }
+}
+
 impl Arguments {
     /// The days of the triggers; `None` if there are none.
     fn days(&self, today: Date) -> Result<Option<RangeInclusive<Date>>, Problem> {
@@ -124,13 +129,18 @@ impl Arguments {
         }))
     }
 
+    /// What `after` belongs to, next to the list. `rest` are the fields of the filter that no list has.
+    fn bound(&self, rest: &Filter) -> String {
+        format!("{}/{:?}/{}", self.days, self.tier, feed::filter::Filter::canonical(rest))
+    }
+
     /// The page that the arguments ask for, without leads that are hidden on request, which `total` does not count either. For callers below the paid tier
     /// it is the first one, in an order that follows from what they see.
     async fn page(&self, filter: &Filter, limit: usize, reader: &Reader<Coverage>) -> Result<Ranked<Lead>, Problem> {
         let Some(days) = self.days(reader.today())? else { return Ok(Ranked { items: Vec::new(), total: Some(0), next: None }) };
         let list = list(filter.state.as_deref(), filter.coverage_line.as_deref());
-        let rest = Filter { state: None, coverage_line: None, ..filter.clone() };
-        let bound = format!("{}/{:?}/{}", self.days, self.tier, feed::filter::Filter::canonical(&rest));
+        let rest = rest_of(filter);
+        let bound = self.bound(&rest);
         // The id of a lead has the number of its business.
         let is_wanted = |lead: &Lead| !lead.suppressed && rest.takes(lead);
         let may_be_hidden = reader.at.view.rendition() != 0;
@@ -174,6 +184,8 @@ impl Read for Arguments {
 
     /// Every filter is by a field that the redacted form shows. No more than the free window is shown and counted.
     async fn preview(self, filter: Filter, reader: &mut Reader<Coverage>) -> Result<Option<Value>, Problem> {
+        let list = list(filter.state.as_deref(), filter.coverage_line.as_deref());
+        reader.check_after(&list, &self.bound(&rest_of(&filter)), self.after.as_deref())?;
         let is_longer = self.days > FREE_DAYS;
         reader.note(is_longer.then(|| format!("this preview is of the last {FREE_DAYS} days; the answer that is paid for has all `days`")));
         let free = Self { days: self.days.min(FREE_DAYS), after: None, ..self };

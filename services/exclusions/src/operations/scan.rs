@@ -101,6 +101,8 @@ impl Read for Arguments {
     }
 
     async fn preview(self, filter: Filter, reader: &mut Reader<Exclusions>) -> Result<Option<Value>, Problem> {
+        let bound = bound(&filter, self.known_match()?);
+        reader.check_after(&hits_list(filter.agency.as_deref()), &bound, self.after.as_deref())?;
         let Scan { total, rows, .. } = Self { after: None, ..self }.page(filter, PREVIEW_ROWS, reader).await?;
         Ok(serde_json::to_value(Preview { total, rows }).ok())
     }
@@ -122,12 +124,22 @@ fn has_condition(matched_by: Option<&str>, rendition: u64) -> bool {
     matched_by.is_some() || rendition != 0
 }
 
+/// What `after` belongs to, next to the list.
+fn bound(filter: &Filter, matched_by: Option<&str>) -> String {
+    format!("{}/{}", filter.agency.as_deref().unwrap_or_default(), matched_by.unwrap_or_default())
+}
+
 impl Arguments {
+    /// The argument `match`, as records write it.
+    fn known_match(&self) -> Result<Option<&'static str>, Problem> {
+        self.matched_by.as_deref().map(|text| known_value("match", text, &[BY_UEI, BY_CAGE])).transpose()
+    }
+
     /// The page that the arguments ask for.
     async fn page(self, filter: Filter, limit: usize, reader: &mut Reader<Exclusions>) -> Result<Scan, Problem> {
-        let matched_by = self.matched_by.as_deref().map(|text| known_value("match", text, &[BY_UEI, BY_CAGE])).transpose()?;
+        let matched_by = self.known_match()?;
         let moment = Moment::of(reader).await?;
-        let bound = format!("{}/{}", filter.agency.as_deref().unwrap_or_default(), matched_by.unwrap_or_default());
+        let bound = bound(&filter, matched_by);
         // A walk can look at a hit twice.
         let hidden = Mutex::new(BTreeSet::new());
         let is_selected = |hit: &Exclusion| {

@@ -111,13 +111,17 @@ impl Arguments {
         lead.amount as f64 >= self.min_amount && self.signal.is_none_or(|signal| lead.signal == signal.as_str()) && filter.takes(lead)
     }
 
+    /// What `after` belongs to, next to the list.
+    fn bound(&self, filter: &Filter) -> String {
+        format!("{}/{}/{:?}/{}", self.days, self.min_amount, self.signal, filter.canonical())
+    }
+
     /// The page that the arguments ask for.
     async fn page(&self, filter: &Filter, limit: usize, reader: &Reader<Labs>) -> Result<Ranked<Lead>, Problem> {
         let list = list(filter.category.as_deref(), filter.state.as_deref());
         let part = Segment::newest_first(&reader.at.last_days(self.days));
-        let (listed, further) =
-            (Filter { category: filter.category.clone(), state: filter.state.clone(), ..Filter::default() }, filter.canonical());
-        let bound = format!("{}/{}/{:?}/{further}", self.days, self.min_amount, self.signal);
+        let listed = Filter { category: filter.category.clone(), state: filter.state.clone(), ..Filter::default() };
+        let bound = self.bound(filter);
         let fits = |lead: &Lead| self.selects(filter, lead);
         let is_listed_only = self.min_amount <= 0.0 && self.signal.is_none() && *filter == listed;
         let selects: Option<Selects<'_, Lead>> = if is_listed_only { None } else { Some(&fits) };
@@ -155,6 +159,8 @@ impl Read for Arguments {
 
     /// What a preview shows and counts is selected by category and state only: everything else is hidden.
     async fn preview(self, filter: Filter, reader: &mut Reader<Labs>) -> Result<Option<Value>, Problem> {
+        let list = list(filter.category.as_deref(), filter.state.as_deref());
+        reader.check_after(&list, &self.bound(&filter), self.after.as_deref())?;
         let found = sample::rows(&filter, reader).await?;
         reader.note(format!(
             "this preview has the leads of the last {FREE_DAYS} days by `category` and `state` alone; the answer that is paid for has those that are asked \

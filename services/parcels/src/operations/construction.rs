@@ -75,11 +75,16 @@ pub struct Leads {
 }
 
 impl Arguments {
+    /// What `after` belongs to, next to the list.
+    fn bound(&self) -> String {
+        format!("days {} amount {:?}", self.days, self.min_amount)
+    }
+
     async fn page(&self, filter: &Filter, reader: &Reader<Parcels>, limit: usize) -> Result<Ranked<Parcel>, Problem> {
         let list = window_list(cook::COUNTY, filter.township.as_deref());
         let today = reader.today();
         let part = Segment::newest_first(&(today.saturating_sub(self.days.days())..=today));
-        let bound = format!("days {} amount {:?}", self.days, self.min_amount);
+        let bound = self.bound();
         let selects = |record: &Parcel| is_shown(record) && is_large(record, self.min_amount);
         reader.ranked(Walk { list: &list, part, filter: &bound, limit, after: self.after.as_deref() }, Some(&selects)).await
     }
@@ -120,6 +125,7 @@ impl Read for Arguments {
     /// day and the next. So the preview has the permits of this year and the last one.
     async fn preview(self, filter: Filter, reader: &mut Reader<Parcels>) -> Result<Option<Value>, Problem> {
         let list = window_list(cook::COUNTY, filter.township.as_deref());
+        reader.check_after(&list, &self.bound(), self.after.as_deref())?;
         let this_year = reader.today().first_of_year();
         let part = Segment::newest_first(&(this_year.saturating_sub(1.day()).first_of_year()..=this_year.last_of_year()));
         let found = reader.ranked(Walk { list: &list, part, filter: "preview", limit: PREVIEW_WALK, after: None }, Some(&is_shown)).await?;

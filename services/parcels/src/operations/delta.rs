@@ -122,6 +122,7 @@ impl Read for Arguments {
 
     async fn answer(self, filter: Filter, reader: &mut Reader<Parcels>) -> Result<Delta, Problem> {
         let is_redacted = reader.is_limited();
+        reader.refuse_after(self.after.as_deref())?;
         let limit = reader.limit();
         let county = filter.county.unwrap_or_else(|| cook::COUNTY.to_owned());
         let current = counts::cycle(&reader.at, &county).await?;

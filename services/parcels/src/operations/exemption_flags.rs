@@ -163,7 +163,8 @@ impl Read for Arguments {
     }
 
     async fn preview(self, _: Filter, reader: &mut Reader<Parcels>) -> Result<Option<Value>, Problem> {
-        let (county, _) = self.known()?;
+        let (county, rule) = self.known()?;
+        reader.check_after(&flag_list(county, rule), NAME, self.after.as_deref())?;
         // Nobody should pay for an answer that is known to be empty.
         if let Some(note) = note_of(reader, county).await? {
             reader.note(note);

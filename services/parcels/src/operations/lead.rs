@@ -116,14 +116,27 @@ impl LeadRow {
     }
 }
 
+/// The list that has the over-assessed parcels that a filter takes.
+fn list_of(filter: &Filter) -> String {
+    let is_high = filter.min_tier.as_deref() == Some(TIERS[0]);
+    over_list(filter.county(), filter.township.as_deref(), filter.class.as_deref(), is_high)
+}
+
+/// Checks the `after` of an unpaid call, see [`page`].
+///
+/// # Errors
+/// `cursor-invalid` for an `after` of another query.
+pub(crate) fn check_after(reader: &Reader<Parcels>, filter: &Filter, after: Option<&str>) -> Result<(), Problem> {
+    reader.check_after(&list_of(filter), filter.min_tier.as_deref().unwrap_or_default(), after)
+}
+
 /// A page of the over-assessed parcels that a filter takes, the largest `r` first, ties by PIN.
 ///
 /// # Errors
 /// `cursor-invalid` for an `after` of another query; `unavailable`.
 pub(crate) async fn page(reader: &Reader<Parcels>, filter: &Filter, limit: usize, after: Option<&str>) -> Result<Ranked<Parcel>, Problem> {
-    let [high, medium, _] = TIERS;
-    let least = filter.min_tier.as_deref();
-    let list = over_list(filter.county(), filter.township.as_deref(), filter.class.as_deref(), least == Some(high));
+    let [_, medium, _] = TIERS;
+    let (list, least) = (list_of(filter), filter.min_tier.as_deref());
     let ((first, last), (from, to)) = over_part(least != Some(medium));
     let part = Segment { buckets: first..=last, ranks: from..=to };
     let bound = least.unwrap_or_default();

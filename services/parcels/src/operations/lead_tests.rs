@@ -10,6 +10,7 @@ use feed::testing::{HOUR_MS, START_MS, World, call, text, value};
 use operation::context::Context;
 use operation::{Call, Caller, Stage};
 use reads::read::operation;
+use schemas::error_code::ErrorCode;
 use schemas::key;
 use schemas::position::Seq;
 use schemas::tables::Write;
@@ -252,6 +253,11 @@ async fn the_delta_is_masked_without_a_paid_key() {
         }
     }
     assert_eq!((new.len(), resolved.len()), (30, 28));
+    for after in ["xx", arguments["after"].as_str().unwrap()] {
+        let refused = (route.run)(call(&context), json!({ "after": after })).await.unwrap_err();
+        assert_eq!((refused.code, refused.parameter.as_str()), (ErrorCode::CursorInvalid, "after"), "{after}");
+        assert!(refused.detail.contains("needs a key of tier pro"), "{}", refused.detail);
+    }
     let whole: BTreeSet<String> = new.into_iter().chain(resolved).collect();
     assert_eq!(whole, (1..=ALL).map(|number| parcel(number, "low", 0).pin).collect::<BTreeSet<String>>());
 }

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use super::counts::{self, Counts};
 use super::filter::Filter;
-use super::lead::{LeadRow, OverLead, page};
+use super::lead::{LeadRow, OverLead, check_after, page};
 use super::watchable_feed::Parcels;
 use crate::{DISCLAIMER, LEADS_MICROS, rule};
 use reads::read::{Read, Reader, order_by_shown};
@@ -90,6 +90,7 @@ impl Read for Arguments {
 
     async fn answer(self, filter: Filter, reader: &mut Reader<Parcels>) -> Result<Leads, Problem> {
         let is_redacted = reader.is_limited();
+        reader.refuse_after(self.after.as_deref())?;
         let limit = reader.limit();
         let counts = Counts::read(reader.context(), &reader.at, &filter).await?;
         if counts.total() > 0 {
@@ -178,7 +179,8 @@ async fn redacted(reader: &Reader<Parcels>, filter: &Filter, limit: usize) -> Re
     Ok(found)
 }
 
-async fn preview(filter: &Filter, reader: &mut Reader<Parcels>) -> Result<Option<Value>, Problem> {
+async fn preview(filter: &Filter, after: Option<&str>, reader: &mut Reader<Parcels>) -> Result<Option<Value>, Problem> {
+    check_after(reader, filter, after)?;
     let counts = Counts::read(reader.context(), &reader.at, filter).await?;
     let found = redacted(reader, filter, PREVIEW_ROWS).await?;
     let leads = found.items.iter().map(Redact::redacted).collect();
@@ -260,7 +262,7 @@ impl Read for PaidArguments {
     }
 
     async fn preview(self, filter: Filter, reader: &mut Reader<Parcels>) -> Result<Option<Value>, Problem> {
-        preview(&filter, reader).await
+        preview(&filter, self.after.as_deref(), reader).await
     }
 
     async fn answer(self, filter: Filter, reader: &mut Reader<Parcels>) -> Result<PaidLeads, Problem> {

@@ -114,6 +114,9 @@ async fn permits_in_their_window() {
     assert_eq!((numbers(&page), numbers(&rest)), (vec!["P1", "P5", "P4"], vec!["P2"]));
     let other = ask(&context, &tool, json!({ "days": 30, "after": page["next"] })).await.unwrap_err();
     assert_eq!(other.code, ErrorCode::CursorInvalid);
+    let unpaid = async |arguments: Value| (tool.run)(Call { stage: Stage::Preview, ..call(&context) }, arguments).await;
+    assert!(unpaid(json!({ "after": page["next"] })).await.is_ok(), "the place of a page of the same query");
+    assert_eq!(unpaid(json!({ "days": 30, "after": page["next"] })).await.unwrap_err().code, ErrorCode::CursorInvalid);
     for tool in [tool, operation::<stalled::Arguments>()] {
         // A ward of the other county, of which no permit is listed.
         let refused = ask(&context, &tool, json!({ "township": "104" })).await.unwrap_err();

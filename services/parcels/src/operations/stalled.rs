@@ -88,13 +88,23 @@ pub struct Stalled {
 }
 
 impl Arguments {
+    /// The list that has the permits.
+    fn list(&self, filter: &Filter) -> String {
+        stalled_list(cook::COUNTY, filter.township.as_deref(), self.min_amount >= LARGE_AMOUNT)
+    }
+
+    /// What `after` belongs to, next to the list.
+    fn bound(&self) -> String {
+        format!("amount {}", self.min_amount)
+    }
+
     async fn page(&self, filter: &Filter, medians: &Medians, reader: &Reader<Parcels>, limit: usize) -> Result<Ranked<Parcel>, Problem> {
-        let list = stalled_list(cook::COUNTY, filter.township.as_deref(), self.min_amount >= LARGE_AMOUNT);
+        let list = self.list(filter);
         let today = reader.today();
         // No window is shorter, so later permits need not be read.
         let last = later(today, -(medians.months_min() + MONTHS_PAST));
         let part = Segment::soonest_first(&(FIRST_DAY..=last));
-        let bound = format!("amount {}", self.min_amount);
+        let bound = self.bound();
         let selects = |record: &Parcel| {
             let is_past = record.permit.as_ref().is_some_and(|permit| medians.is_past(permit, today));
             is_shown(record) && is_large(record, Some(self.min_amount)) && is_past
@@ -146,6 +156,7 @@ impl Read for Arguments {
     /// Rows show the year of issue only. The amount that the caller gives would tell those of rows, and so would a count of those that are past their window on
     /// one day and the next. So the preview has the large permits that would be past it if they were issued on the last day of their year.
     async fn preview(self, filter: Filter, reader: &mut Reader<Parcels>) -> Result<Option<Value>, Problem> {
+        reader.check_after(&self.list(&filter), &self.bound(), self.after.as_deref())?;
         let (today, medians) = (reader.today(), Medians::read(&reader.at).await?);
         let list = stalled_list(cook::COUNTY, filter.township.as_deref(), true);
         let last = later(today, -(medians.months_min() + MONTHS_PAST));
