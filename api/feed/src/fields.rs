@@ -239,6 +239,11 @@ impl<F, R> Field<F, R> {
         }
     }
 
+    /// Whether the field is the one by which late news is included.
+    pub(crate) fn is_for_backfill(&self) -> bool {
+        self.backfill.is_some()
+    }
+
     /// Whether the field asks for late news.
     pub(crate) fn includes_backfill(&self, filter: &F) -> bool {
         self.backfill.is_some_and(|includes| includes(filter))
@@ -366,7 +371,7 @@ mod tests {
         let row = Row::backfill(|given| given.least > 0);
         let asked = Given { least: 1, ..Given::default() };
         assert!(row.includes_backfill(&asked) && !row.includes_backfill(&Given::default()));
-        assert!(!text().includes_backfill(&asked));
+        assert!(!text().includes_backfill(&asked) && row.is_for_backfill() && !text().is_for_backfill());
     }
 
     /// Proves that a field names the words of its text if it is given.

@@ -17,6 +17,7 @@ pub mod follower;
 pub mod free;
 pub mod history;
 pub mod internal;
+mod late_news;
 pub mod latest;
 pub mod names;
 pub mod nearest_values;

@@ -27,6 +27,7 @@ use view_store::{Range, View};
 use super::etag::{etag, matches_etag};
 use super::filter::{self, Criteria, Element, Filter};
 use super::history::last_recorded;
+use super::late_news::late_news_note;
 use super::notes::{page_notes, sample};
 use super::page::PageInfo;
 use super::page_request::FilteredPageRequest;
@@ -160,6 +161,10 @@ impl Feed {
         if page_request.cursor.is_none() {
             let recorded = Recorded { ctx, source: &self.source, tables: self.tables, at: &at };
             notes.extend(unknown_values(call, &recorded, &query.filter, page.items.is_empty()).await?);
+            if page.items.is_empty() {
+                let after = if end.is_some() { free_after } else { after };
+                notes.extend(late_news_note(&recorded, &query.filter, after, page.to).await?);
+            }
         }
         let next = cursor::encode(&ctx.secrets, self.source.service, page.to, &filter);
         self.render(call, &at, page, next, &filter, notes, &query, show).await

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use bytes::Bytes;
 use feed::testing::{HOUR_MS, START_MS, World, call};
+use names::record::{TABLES as TRADEMARKS, Trademark};
 use operation::Method;
 use research::record::{Funding, TABLES as RESEARCH};
 use schemas::key;
@@ -97,6 +98,38 @@ async fn no_note_proposes_a_hidden_name() {
     for field in ["institution", "sponsor", "pi"] {
         let said = note(field).await;
         assert!(said.contains("\"ann oaks\"") && !said.contains("oakes"), "{field}: {said}");
+    }
+}
+
+/// Proves that a page of a filtered feed without changes says so if it leaves out late news that matches, wherever it starts, and that other pages do not.
+#[tokio::test]
+async fn late_news_is_noted() {
+    let of = |serial: &str, owner: &str, filing_date: &str| Trademark {
+        id: serial.into(),
+        serial: serial.into(),
+        owner: owner.into(),
+        status: "live".into(),
+        filing_date: filing_date.into(),
+        ..Trademark::default()
+    };
+    let marks = [of("76000001", "Amberline LLC", "2001-01-31"), of("97000001", "Hill Foods LLC", "2026-10-01")];
+    let world = filled(&TRADEMARKS, &marks).await;
+    let ctx = world.context(START_MS + 24 * HOUR_MS);
+    let names = registered().iter().find(|registration| registration.service.name == "names").unwrap();
+    let feed = names.service.operations.iter().find(|operation| operation.name == "whats_changed_since").unwrap();
+    for (arguments, rows, is_noted) in [
+        (json!({ "start": "earliest", "owner": "amberline" }), 0, true),
+        (json!({ "start": "newest", "owner": "amberline" }), 0, true),
+        (json!({ "start": "latest", "owner": "amberline" }), 0, false),
+        (json!({ "start": "earliest", "owner": "amberline", "status": "dead" }), 0, false),
+        (json!({ "start": "earliest", "owner": "amberline", "includeBackfill": true }), 1, false),
+        (json!({ "start": "earliest", "owner": "llc" }), 1, false),
+    ] {
+        let mut paid = call(&ctx);
+        (paid.caller.tier, paid.caller.key_id) = (Tier::FleetPlus, "key_test".to_owned());
+        let page = (feed.run)(paid, arguments.clone()).await.unwrap().body.into_value().unwrap();
+        assert_eq!(page["changes"].as_array().unwrap().len(), rows, "{arguments}: {page}");
+        assert_eq!(page["note"].as_str().unwrap_or_default().contains("`includeBackfill=true`"), is_noted, "{arguments}: {page}");
     }
 }
 
