@@ -20,7 +20,7 @@ pub struct DayOfChanges {
     /// The day in UTC, YYYY-MM-DD.
     #[schemars(with = "proofs::json_type::Day")]
     pub day: String,
-    /// The number of changes that were recorded on it, internal ones included.
+    /// The number of changes that were recorded on it. Internal changes, which no feed shows, count as well.
     pub changes: u64,
 }
 

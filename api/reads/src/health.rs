@@ -68,14 +68,15 @@ pub struct Health<F> {
     /// The last day for which every upstream has been read completely; empty before the first complete sync run.
     #[schemars(with = "proofs::json_type::DayOrEmpty")]
     pub through_date: String,
-    /// The number of recorded changes, which is the `seq` of the last one. Internal changes, which no feed shows, have a `seq`, too.
+    /// The number of recorded changes, which is the `seq` of the last one. Internal changes, which no feed shows, have a `seq`, too, so that a feed can have
+    /// fewer changes.
     pub changes: Seq,
     /// The number of current records. Withdrawn records and records that were merged into another one do not count; records with suppressed fields do,
     /// and so do those that callers without a key are not shown. Absent with `asOf`, because the records are counted for the latest change only, and absent
     /// while the count is not known: until the operator replays the service, if a version that did not count records wrote its view.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub records: Option<u64>,
-    /// With `days`: how many changes were recorded on each of the last days, the oldest first.
+    /// With `days`: how many changes were recorded on each of the last days, the oldest first. Internal changes, which no feed shows, count as well.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub changes_by_day: Option<Vec<DayOfChanges>>,
     /// With `streams`: the streams that the service reads.

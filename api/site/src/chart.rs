@@ -7,6 +7,8 @@ use maud::{Markup, html};
 
 use crate::fields::grouped;
 
+/// What pages say next to numbers of changes: they are differences of `seq`, because the changes that feeds show are not counted.
+pub(crate) const COUNTED: &str = "Numbers of changes include internal ones, which no list and no feed shows.";
 /// The height of a bar that is not zero, at least, in the units of the chart.
 const BAR_MIN: u64 = 2;
 

@@ -12,7 +12,7 @@ use pages::Page;
 use serde_json::Value;
 
 use crate::account::{new_filter, register};
-use crate::chart::{Share, breakdown, histogram};
+use crate::chart::{COUNTED, Share, breakdown, histogram};
 use crate::fields::{at, cell, grouped, is_empty, label, text, time, title, today};
 use crate::last_sync::last_sync;
 use crate::layout::{note, notice};
@@ -282,6 +282,7 @@ fn facts(shown: &Shown<'_>, pulse: &Pulse, now_ms: i64) -> Markup {
             div { dt { "Complete through" } dd { (cell("", &health["throughDate"])) } }
             div { dt { "History since" } dd { (cell("", &Value::from(health["historyFrom"].as_str().and_then(|at| at.get(..10)).unwrap_or_default()))) } }
         }
+        p.soft { (COUNTED) }
     }
 }
 

@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use operation::problem::Problem;
 use pages::Page;
 
-use crate::chart::sparkline;
+use crate::chart::{COUNTED, sparkline};
 use crate::explorer::newest_part;
 use crate::fields::{grouped, time};
 use crate::last_sync::last_sync;
@@ -48,6 +48,7 @@ pub(crate) async fn page(reads: &dyn Reads) -> Result<Page<'_>, Problem> {
                 strong.number { (count(today)) } " changes today (UTC), " span.number { (count(all)) } " recorded in " (services.len()) " services. "
                 "Each change is kept, numbered and signed, so that every record can say since when it says what it says."
             }
+            p.soft { (COUNTED) }
             form.big role="search" action=(EXPLORE) method="get" {
                 label.hidden for="q" { "Search all services" }
                 input #q type="search" name="q" placeholder="A product, a company, a number" maxlength="200";
@@ -245,6 +246,15 @@ mod tests {
             let html = made.page("/").html;
             assert!(html.contains(&format!("<span class=\"soft\"><span class=\"number\">{words}{today}")), "{html}");
             assert!(!html.contains("changes in all"), "{html}");
+        }
+    }
+
+    /// Proves that each page with numbers of changes says that internal ones count.
+    #[test]
+    fn pages_say_which_changes_count() {
+        let made = Made::new();
+        for path in ["/", "/explore/made", "/status"] {
+            assert!(made.page(path).html.contains(COUNTED), "{path}");
         }
     }
 

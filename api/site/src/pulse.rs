@@ -45,7 +45,7 @@ impl Pulse {
     /// What the chart shows, in words.
     pub(crate) fn summary(&self) -> String {
         let sum: u64 = self.days.iter().map(|day| day.changes).sum();
-        format!("{sum} changes in the last {DAYS} days, {} of them today", self.today())
+        format!("{sum} changes in the last {DAYS} days, {} of them today, internal ones included", self.today())
     }
 }
 

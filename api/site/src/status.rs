@@ -14,6 +14,7 @@ use pages::{Page, table};
 use serde_json::Value;
 
 use self::bars::{bars, last_days};
+use crate::chart::COUNTED;
 use crate::fields::{ago, cell, grouped, time, today};
 use crate::last_sync::last_sync;
 use crate::{Pairs, Reads, STATUS, STATUS_FEED, Shown, guides};
@@ -84,7 +85,7 @@ pub(crate) async fn page(reads: &dyn Reads) -> Result<Page<'_>, Problem> {
         }))
         p.soft {
             "A parked input is a record that was read and that the rules of the service could not decide. It waits for the operator, with later records of its key; "
-            "all others are shown."
+            "all others are shown. " (COUNTED)
         }
         h2 #streams { "Streams" }
         p {
