@@ -12,7 +12,7 @@ use super::terms::Offer;
 
 /// The largest answer that can be sold, in bytes: it is stored in the log.
 const ANSWER_BYTES_MAX: usize = 512 * 1024;
-/// The note of terms without a preview whose reason is not told.
+/// The note of terms without a preview whose reason is not known to the caller.
 const NO_PREVIEW: &str = "there is no preview of this answer";
 
 /// What is sold.

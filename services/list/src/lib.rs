@@ -10,9 +10,9 @@ mod exports_tests;
 mod free_callers;
 #[cfg(test)]
 mod numbers_tests;
-mod selection;
 #[cfg(test)]
 mod places_tests;
+mod selection;
 #[cfg(test)]
 mod sources_tests;
 #[cfg(test)]
