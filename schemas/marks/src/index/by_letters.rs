@@ -1,7 +1,7 @@
 //! Compares a name with many marks by their letters and sounds, without reading the words of each mark: of most candidates this says which rule is the
 //! first that holds, at a small part of the cost. What a name needs for it is computed once, and no memory is allocated for a mark.
 
-use crate::consonants::are_near_skeletons;
+use crate::consonants::{PackedSkeleton, are_near_skeletons};
 use crate::edits::EditPattern;
 use crate::mark::{Mark, singular, write_spelled};
 use crate::meanings::{common_beginning, common_end};
@@ -41,6 +41,7 @@ pub(super) struct ByLetters<'a> {
     near: NearLetters<'a>,
     weighted: WeightedText,
     singular_weighted: WeightedText,
+    skeleton: PackedSkeleton,
     rhyme: Option<String>,
     from_first_vowel: String,
     mark: ReadMark,
@@ -55,9 +56,12 @@ struct ReadMark {
     singular_letters: usize,
     words: usize,
     has_digits: bool,
+    /// The skeleton, if the caller knows it.
+    packed_skeleton: PackedSkeleton,
     /// What [`crate::sound`] makes of the mark, if it was computed.
-    has_sounds: bool,
+    has_syllables: bool,
     syllables: String,
+    has_skeleton: bool,
     skeleton: String,
     edits: Option<usize>,
     /// Bounds of the weighted distance of the spelled texts, both inclusive, if they were computed.
@@ -65,13 +69,14 @@ struct ReadMark {
 }
 
 impl ReadMark {
-    /// Reads a mark in the normal form. Returns whether it has Latin letters and digits only.
-    fn read(&mut self, text: &str) -> bool {
+    /// Reads a mark in the normal form, with its skeleton if it is known. Returns whether it has Latin letters and digits only.
+    fn read(&mut self, text: &str, skeleton: PackedSkeleton) -> bool {
+        self.packed_skeleton = skeleton;
         write_spelled(text, &mut self.letters);
         self.singular_letters = singular(&self.letters).len();
         self.words = text.bytes().filter(|byte| *byte == b' ').count() + 1;
         self.has_digits = text.bytes().any(|byte| byte.is_ascii_digit());
-        (self.has_sounds, self.edits, self.weighted) = (false, None, None);
+        (self.has_syllables, self.has_skeleton, self.edits, self.weighted) = (false, false, None, None);
         is_plain(&self.letters)
     }
 
@@ -79,14 +84,24 @@ impl ReadMark {
         self.letters.get(..self.singular_letters).unwrap_or_default()
     }
 
-    /// Computes the sounds of the mark.
-    fn hear(&mut self) {
-        if !self.has_sounds {
+    /// The sounds of the mark.
+    fn syllables(&mut self) -> &str {
+        if !self.has_syllables {
             let text = self.letters.get(..self.singular_letters).unwrap_or_default();
             sound::write_syllables(text, &mut self.syllables);
-            sound::write_skeleton(&self.syllables, &mut self.skeleton);
-            self.has_sounds = true;
+            self.has_syllables = true;
         }
+        &self.syllables
+    }
+
+    /// The consonants of the mark.
+    fn skeleton(&mut self) -> &str {
+        if !self.has_skeleton {
+            self.syllables();
+            sound::write_skeleton(&self.syllables, &mut self.skeleton);
+            self.has_skeleton = true;
+        }
+        &self.skeleton
     }
 }
 
@@ -110,15 +125,17 @@ impl<'a> ByLetters<'a> {
             near: NearLetters::of(spelled),
             weighted: WeightedText::of(spelled),
             singular_weighted: WeightedText::of(whole_singular),
+            skeleton: PackedSkeleton::of(name.skeleton()),
             rhyme: rules::rhyme(name),
             from_first_vowel: rules::doubled_once(rules::from_vowel(whole_singular)),
             mark: ReadMark::default(),
         })
     }
 
-    /// The first rule by which the name and a mark in the normal form are alike, as [`rules::similar_by`] finds it.
-    pub(super) fn first_rule(&mut self, text: &str, rules: RuleSet, known: RuleSet) -> Compared {
-        if !self.mark.read(text) {
+    /// The first rule by which the name and a mark in the normal form are alike, as [`rules::similar_by`] finds it. The skeleton is that of the mark,
+    /// or unknown.
+    pub(super) fn first_rule(&mut self, text: &str, skeleton: PackedSkeleton, rules: RuleSet, known: RuleSet) -> Compared {
+        if !self.mark.read(text, skeleton) {
             return Compared::Unknown;
         }
         for rule in rules.with(ALWAYS).iter() {
@@ -133,7 +150,7 @@ impl<'a> ByLetters<'a> {
 
     /// The distance in letters of the name and a mark in the normal form. `None` if the mark has other letters than Latin ones.
     pub(super) fn distance_to(&mut self, text: &str) -> Option<usize> {
-        self.mark.read(text).then(|| self.distance())
+        self.mark.read(text, PackedSkeleton::UNKNOWN).then(|| self.distance())
     }
 
     /// The distance in letters of the name and the mark that was read last.
@@ -278,9 +295,7 @@ impl<'a> ByLetters<'a> {
         if min < rules::SOUND_LETTERS_MIN || max - min > 2 || !rules::same_beginning(self.whole_singular, self.mark.whole_singular()) {
             return false;
         }
-        self.mark.hear();
-        let skeleton = self.name.skeleton();
-        if skeleton.len() < 2 || skeleton != self.mark.skeleton {
+        if self.name.skeleton().len() < 2 || !self.has_same_skeleton() {
             return false;
         }
         let limit = max * rules::SOUND_LIMIT / 10;
@@ -292,10 +307,20 @@ impl<'a> ByLetters<'a> {
         }
     }
 
+    /// The consonants of rule `S10`.
+    fn has_same_skeleton(&mut self) -> bool {
+        if let Some(is_same) = self.skeleton.equals(self.mark.packed_skeleton) {
+            return is_same;
+        }
+        self.name.skeleton() == self.mark.skeleton()
+    }
+
     /// The consonants of rules `S14` and `P8`.
     fn has_near_skeleton(&mut self) -> bool {
-        self.mark.hear();
-        are_near_skeletons(self.name.skeleton(), &self.mark.skeleton)
+        if let Some(is_near) = self.skeleton.near(self.mark.packed_skeleton) {
+            return is_near;
+        }
+        are_near_skeletons(self.name.skeleton(), self.mark.skeleton())
     }
 
     /// Whether the weighted distance of the spelled texts is at most `limit`. It is computed once, and only if its bounds do not decide.
@@ -317,8 +342,8 @@ impl<'a> ByLetters<'a> {
 
     /// Rule `P13`.
     fn rhymes(&mut self) -> bool {
-        self.mark.hear();
         let Some(own) = &self.rhyme else { return false };
+        self.mark.syllables();
         let Some(end) = self.mark.syllables.find('a').and_then(|at| self.mark.syllables.get(at..)) else { return false };
         match end.len() {
             0..3 => false,
@@ -432,7 +457,7 @@ mod tests {
             let (name, mark) = (Mark::new(name).unwrap(), Mark::new(mark).unwrap());
             let alone = RuleSet::of(&[rule]);
             assert_eq!(similar_by(&name, &mark, alone, RuleSet::NONE), Some(rule), "{} and {}", name.normal(), mark.normal());
-            let found = ByLetters::of(&name).unwrap().first_rule(&mark.normal(), alone, RuleSet::NONE);
+            let found = ByLetters::of(&name).unwrap().first_rule(&mark.normal(), PackedSkeleton::of(mark.skeleton()), alone, RuleSet::NONE);
             assert_eq!(found, Compared::Alike(rule), "{} and {}", name.normal(), mark.normal());
         }
     }
@@ -462,7 +487,8 @@ mod tests {
                 let one_rule = Rule::ALL.iter().map(|rule| RuleSet::of(&[*rule]));
                 for rules in one_rule.chain([RuleSet::of(&some), RuleSet::ALL]) {
                     let expected = similar_by(&name, &mark, rules, known);
-                    let found = by_letters.first_rule(&text, rules, known);
+                    let found = by_letters.first_rule(&text, PackedSkeleton::of(mark.skeleton()), rules, known);
+                    assert_eq!(by_letters.first_rule(&text, PackedSkeleton::UNKNOWN, rules, known), found, "{} and {text}", name.normal());
                     match found {
                         Compared::Unknown => unknown += 1,
                         Compared::Different => {
@@ -492,7 +518,7 @@ mod tests {
         let mut prepared = ByLetters::of(&name).unwrap();
         for _ in 0..500 {
             let mark = Mark::new(&coined(&mut random)).unwrap().normal();
-            assert_ne!(prepared.first_rule(&mark, by_letters, RuleSet::NONE), Compared::Unknown, "{mark}");
+            assert_ne!(prepared.first_rule(&mark, PackedSkeleton::UNKNOWN, by_letters, RuleSet::NONE), Compared::Unknown, "{mark}");
         }
     }
 
@@ -504,7 +530,7 @@ mod tests {
         }
         let name = Mark::new("KOSHKA").unwrap();
         let mut prepared = ByLetters::of(&name).unwrap();
-        assert_eq!(prepared.first_rule("КОШКА", RuleSet::ALL, RuleSet::NONE), Compared::Unknown);
+        assert_eq!(prepared.first_rule("КОШКА", PackedSkeleton::UNKNOWN, RuleSet::ALL, RuleSet::NONE), Compared::Unknown);
         assert_eq!(prepared.distance_to("КОШКА"), None);
     }
 }

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::changes::Entry;
+use crate::consonants::PackedSkeleton;
 use crate::{Classes, Mark};
 
 /// The end of a version that stands.
@@ -18,17 +19,20 @@ pub(super) struct Version {
     texts: String,
     /// Classes as bits, with `LIVE`.
     bits: u64,
+    /// The skeleton of the mark, which follows from its text.
+    skeleton: PackedSkeleton,
 }
 
 impl Version {
     /// `None` for a mark without a word.
     pub(super) fn of(entry: &Entry) -> Option<Self> {
-        let mut texts = Mark::new(&entry.text)?.normal();
+        let mark = Mark::new(&entry.text)?;
+        let (mut texts, skeleton) = (mark.normal(), PackedSkeleton::of(mark.skeleton()));
         for pseudo in entry.pseudo_marks.iter().filter_map(|text| Mark::new(text)) {
             texts.push('\n');
             texts.push_str(&pseudo.normal());
         }
-        Some(Self { texts, bits: entry.classes.bits() | if entry.is_live { LIVE } else { 0 } })
+        Some(Self { texts, bits: entry.classes.bits() | if entry.is_live { LIVE } else { 0 }, skeleton })
     }
 }
 
@@ -65,6 +69,8 @@ pub(super) struct Row {
     pub(super) classes: u32,
     /// Where its texts end.
     pub(super) end: u32,
+    /// The skeleton of the mark.
+    pub(super) skeleton: PackedSkeleton,
 }
 
 /// Versions of marks.
@@ -83,15 +89,18 @@ pub(super) struct Columns {
 impl Columns {
     /// The columns of a snapshot; `None` if they have different lengths, or refer to what is not there.
     pub(super) fn of_snapshot(parts: Parts) -> Option<Self> {
-        let Parts { serials, sinces, untils, classes, sets, ends, texts } = parts;
+        let Parts { serials, sinces, untils, classes, sets, ends, skeletons, texts } = parts;
         let count = serials.len();
-        let is_sound = [sinces.len(), untils.len(), classes.len(), ends.len()].iter().all(|len| *len == count)
+        let is_sound = [sinces.len(), untils.len(), classes.len(), ends.len(), skeletons.len()].iter().all(|len| *len == count)
             && classes.iter().all(|set| (*set as usize) < sets.len())
             && ends.is_sorted()
             && ends.last().map_or(0, |end| *end as usize) == texts.len()
             && ends.iter().all(|end| texts.is_char_boundary(*end as usize));
-        let numbers = serials.into_iter().zip(sinces).zip(untils).zip(classes).zip(ends);
-        let row = |((((serial, since), until), classes), end)| Row { serial, since, until: AtomicU32::new(until), classes, end };
+        let numbers = serials.into_iter().zip(sinces).zip(untils).zip(classes).zip(ends).zip(skeletons);
+        let row = |(((((serial, since), until), classes), end), skeleton)| {
+            let skeleton = PackedSkeleton::from_bits(skeleton);
+            Row { serial, since, until: AtomicU32::new(until), classes, end, skeleton }
+        };
         is_sound.then(|| Self { rows: numbers.map(row).collect(), sets, texts, known_sets: HashMap::new() })
     }
 
@@ -105,10 +114,10 @@ impl Columns {
 
     /// Adds a version that stands. Its serial number is not below that of the last one.
     pub(super) fn push(&mut self, serial: u32, since: u32, version: &Version) {
-        self.push_row(serial, since, STANDS, version.bits, &version.texts);
+        self.push_row(serial, since, STANDS, version.bits, &version.texts, version.skeleton);
     }
 
-    fn push_row(&mut self, serial: u32, since: u32, until: u32, bits: u64, texts: &str) {
+    fn push_row(&mut self, serial: u32, since: u32, until: u32, bits: u64, texts: &str, skeleton: PackedSkeleton) {
         // Texts of 4 GB are more than the whole register, and a segment has a part of it.
         let Ok(end) = u32::try_from(self.texts.len() + texts.len()) else { return };
         let next = self.sets.len() as u32;
@@ -117,7 +126,7 @@ impl Columns {
             self.sets.push(bits);
         }
         self.texts.push_str(texts);
-        self.rows.push(Row { serial, since, until: AtomicU32::new(until), classes: set, end });
+        self.rows.push(Row { serial, since, until: AtomicU32::new(until), classes: set, end, skeleton });
     }
 
     /// Ends the last version.
@@ -153,8 +162,8 @@ impl Columns {
     }
 
     fn copy(&mut self, from: &Self, row: usize) {
-        if let Some(Row { serial, since, .. }) = from.rows.get(row) {
-            self.push_row(*serial, *since, from.until(row), from.bits(row), from.text(row));
+        if let Some(Row { serial, since, skeleton, .. }) = from.rows.get(row) {
+            self.push_row(*serial, *since, from.until(row), from.bits(row), from.text(row), *skeleton);
         }
     }
 
@@ -210,6 +219,11 @@ impl Columns {
 
     pub(super) fn is_live(&self, row: usize) -> bool {
         self.bits(row) & LIVE != 0
+    }
+
+    /// The skeleton of the mark of a row.
+    pub(super) fn skeleton(&self, row: usize) -> PackedSkeleton {
+        self.rows.get(row).map_or(PackedSkeleton::UNKNOWN, |row| row.skeleton)
     }
 
     fn text(&self, row: usize) -> &str {
@@ -271,6 +285,7 @@ pub(super) struct Parts {
     pub(super) classes: Vec<u32>,
     pub(super) sets: Vec<u64>,
     pub(super) ends: Vec<u32>,
+    pub(super) skeletons: Vec<u32>,
     pub(super) texts: String,
 }
 

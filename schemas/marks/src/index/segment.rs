@@ -8,6 +8,7 @@ use super::hits::{Hit, compare};
 use super::keys::{self, Asked};
 use super::postings::{Postings, RowKeys};
 use super::primary_keys::packed;
+use crate::consonants::PackedSkeleton;
 use crate::mark::write_spelled;
 use crate::near::{NearLetters, are_near};
 use crate::rules::{RuleSet, distance_of_normal};
@@ -74,7 +75,8 @@ impl Segment {
         for batch in candidates.chunks(BATCH_ROWS) {
             self.columns.gather(batch.iter().map(|candidate| candidate.row as usize), &mut texts);
             for (candidate, texts) in batch.iter().zip(texts.iter()) {
-                let compared = compare_row(name, by_letters.as_deref_mut(), *candidate, texts);
+                let skeleton = self.columns.skeleton(candidate.row as usize);
+                let compared = compare_row(name, by_letters.as_deref_mut(), *candidate, texts, skeleton);
                 found.extend(compared.map(|(rule, distance)| (candidate.row, rule, distance)));
             }
         }
@@ -174,8 +176,14 @@ impl Candidate {
     }
 }
 
-/// The first rule of a candidate that holds, and the distance, from the texts of its row.
-fn compare_row(name: &Mark, by_letters: Option<&mut ByLetters<'_>>, candidate: Candidate, texts: &str) -> Option<(Rule, u32)> {
+/// The first rule of a candidate that holds, and the distance, from the texts and the skeleton of its row.
+fn compare_row(
+    name: &Mark,
+    by_letters: Option<&mut ByLetters<'_>>,
+    candidate: Candidate,
+    texts: &str,
+    skeleton: PackedSkeleton,
+) -> Option<(Rule, u32)> {
     let Candidate { rules, known, .. } = candidate;
     let (text, pseudo_marks) = texts.split_once('\n').map_or((texts, None), |(text, pseudo_marks)| (text, Some(pseudo_marks)));
     let shown = |distance: usize| u32::try_from(distance).unwrap_or(u32::MAX);
@@ -186,7 +194,7 @@ fn compare_row(name: &Mark, by_letters: Option<&mut ByLetters<'_>>, candidate: C
     }
     if let Some(by_letters) = by_letters {
         let is_pseudo = |name: &ByLetters<'_>| pseudo_marks.is_some_and(|texts| texts.split('\n').any(|text| name.has_letters_of(text)));
-        match by_letters.first_rule(text, rules, known) {
+        match by_letters.first_rule(text, skeleton, rules, known) {
             Compared::Alike(Rule::E1) => return Some((Rule::E1, shown(by_letters.distance()))),
             Compared::Alike(rule) => {
                 let rule = if is_pseudo(by_letters) { Rule::E2 } else { rule };

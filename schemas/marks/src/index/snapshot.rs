@@ -16,7 +16,7 @@ use super::{Corpus, Index};
 use crate::{RULES_VERSION, words};
 
 /// The beginning of a snapshot.
-const MAGIC: &[u8; 8] = b"HWNAMES5";
+const MAGIC: &[u8; 8] = b"HWNAMES6";
 /// The most bytes that are read or written at once.
 const CHUNK_BYTES: usize = 1 << 20;
 
@@ -50,6 +50,7 @@ impl Index {
             write_rows(&mut out, &columns.rows, |row| row.classes)?;
             write_numbers(&mut out, &columns.sets, u64::to_le_bytes)?;
             write_rows(&mut out, &columns.rows, |row| row.end)?;
+            write_rows(&mut out, &columns.rows, |row| row.skeleton.bits())?;
             write_numbers(&mut out, columns.texts.as_bytes(), |byte| [byte])?;
             write_numbers(&mut out, &postings.ends, u32::to_le_bytes)?;
             write_numbers(&mut out, &postings.bytes, |byte| [byte])?;
@@ -128,6 +129,7 @@ fn read_segment(input: &mut Summed<'_, impl Read>) -> io::Result<Segment> {
         classes: read_numbers(input, u32::from_le_bytes)?,
         sets: read_numbers(input, u64::from_le_bytes)?,
         ends: read_numbers(input, u32::from_le_bytes)?,
+        skeletons: read_numbers(input, u32::from_le_bytes)?,
         texts: String::from_utf8(read_bytes(input)?).map_err(|_| refused("a text of the snapshot is no UTF-8"))?,
     };
     let columns = Columns::of_snapshot(parts).ok_or_else(|| refused("the parts of the snapshot do not fit together"))?;

@@ -7,6 +7,7 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
 use super::*;
+use crate::consonants::PackedSkeleton;
 use crate::rules::tests::random_name;
 use crate::{Classes, distance, similar};
 
@@ -408,6 +409,32 @@ fn marks_take_few_bytes() {
     let index = Index::default().apply((1..=count).map(change).collect(), count, 0);
     let per_mark = index.bytes() / index.versions();
     assert!(per_mark <= BYTES_MAX, "{per_mark} bytes a mark");
+}
+
+/// Proves that the skeleton that is stored with a mark is that of its text: after merges of segments, and in an index that was read from a snapshot.
+#[test]
+fn skeletons_are_stored_with_their_marks() {
+    let mut random = StdRng::seed_from_u64(83);
+    let (mut register, mut index) = (Register::default(), Index::default());
+    for part in 0..3 {
+        let changes = (0..300).map(|at| register.change(part * 300 + at + 1, part * 150 + at, Some(entry(&mut random)))).collect();
+        index = index.apply(changes, (part + 1) * 300, 0);
+    }
+    let mut bytes = Vec::new();
+    index.write(&mut bytes).unwrap();
+    let again = Index::read(&mut bytes.as_slice()).unwrap();
+    for index in [index, again] {
+        let mut known = 0;
+        for columns in index.segments.iter().map(|segment| segment.columns()) {
+            for row in 0..columns.len() {
+                let mark = Mark::from_normal(columns.texts_of(row).next().unwrap());
+                let expected = PackedSkeleton::of(mark.skeleton());
+                assert_eq!(columns.skeleton(row), expected, "{}", mark.normal());
+                known += usize::from(expected != PackedSkeleton::UNKNOWN);
+            }
+        }
+        assert!(known > 100 && known < index.versions(), "{known} of {}", index.versions());
+    }
 }
 
 /// Proves that a large batch is stored in segments of bounded size.
