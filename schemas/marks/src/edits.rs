@@ -36,13 +36,15 @@ impl<'a> EditPattern<'a> {
 
     /// Returns the optimal string alignment distance to another text, in letters.
     pub(crate) fn edits(&self, other: &str) -> usize {
-        let Some(places) = self.places.as_ref().filter(|_| is_plain(other)) else { return strsim::osa_distance(self.text, other) };
+        let Some(places) = &self.places else { return strsim::osa_distance(self.text, other) };
         let last = 1_u64 << (self.text.len() - 1);
         // Of a column: where the distance rises by one to the next row, where it falls, and where it is that of the diagonal.
         let (mut rises, mut falls, mut is_equal, mut before) = (u64::MAX, 0_u64, 0_u64, 0_u64);
         let mut distance = self.text.len();
         for byte in other.bytes() {
-            let here = places.get(usize::from(byte - b'A')).copied().unwrap_or_default();
+            let Some(here) = places.get(usize::from(byte.wrapping_sub(b'A'))).copied() else {
+                return strsim::osa_distance(self.text, other);
+            };
             let swapped = ((!is_equal & here) << 1) & before;
             is_equal = ((here & rises).wrapping_add(rises) ^ rises) | here | falls | swapped;
             let up = falls | !(is_equal | rises);

@@ -442,10 +442,27 @@ pub(crate) const RHYME_LETTERS_MIN: usize = 4;
 /// Letters that are often written for one sound.
 const SAME_SOUND: [&str; 5] = ["CKQ", "CSZ", "FP", "GJ", "AEIOUY"];
 
+/// For each capital, a bit for each of the [`SAME_SOUND`] that has it.
+const SOUNDS_OF_CAPITALS: [u8; 26] = {
+    let mut sounds = [0; 26];
+    let mut sound = 0;
+    while sound < SAME_SOUND.len() {
+        let letters = SAME_SOUND[sound].as_bytes();
+        let mut at = 0;
+        while at < letters.len() {
+            sounds[(letters[at] - b'A') as usize] |= 1 << sound;
+            at += 1;
+        }
+        sound += 1;
+    }
+    sounds
+};
+
 /// Whether two texts begin with the same letter, or with letters that are often written for one sound.
 pub(crate) fn same_beginning(one: &str, other: &str) -> bool {
     let (Some(a), Some(b)) = (one.chars().next(), other.chars().next()) else { return false };
-    a == b || SAME_SOUND.iter().any(|letters| letters.contains(a) && letters.contains(b))
+    let sounds = |letter: char| u8::try_from(letter).ok().and_then(|byte| SOUNDS_OF_CAPITALS.get(usize::from(byte.wrapping_sub(b'A'))));
+    a == b || sounds(a).zip(sounds(b)).is_some_and(|(its, others)| its & others != 0)
 }
 
 /// A letter that is the same for all texts with [`same_beginning`]. It can be the same for others, because `C` sounds like `K` and like `S`.

@@ -71,13 +71,25 @@ struct ReadMark {
 impl ReadMark {
     /// Reads a mark in the normal form, with its skeleton if it is known. Returns whether it has Latin letters and digits only.
     fn read(&mut self, text: &str, skeleton: PackedSkeleton) -> bool {
-        self.packed_skeleton = skeleton;
-        write_spelled(text, &mut self.letters);
+        let (mut blanks, mut capitals) = (0_usize, 0_usize);
+        for byte in text.bytes() {
+            blanks += usize::from(byte == b' ');
+            capitals += usize::from(byte.is_ascii_uppercase());
+        }
+        // Most marks have capitals and blanks only: then nothing is spelled, and the letters need not be looked at again.
+        let has_capitals_only = capitals + blanks == text.len();
+        if has_capitals_only {
+            self.letters.clear();
+            text.split(' ').for_each(|word| self.letters.push_str(word));
+        } else {
+            write_spelled(text, &mut self.letters);
+        }
         self.singular_letters = singular(&self.letters).len();
-        self.words = text.bytes().filter(|byte| *byte == b' ').count() + 1;
-        self.has_digits = text.bytes().any(|byte| byte.is_ascii_digit());
+        self.words = blanks + 1;
+        self.has_digits = !has_capitals_only && text.bytes().any(|byte| byte.is_ascii_digit());
+        self.packed_skeleton = skeleton;
         (self.has_syllables, self.has_skeleton, self.edits, self.weighted) = (false, false, None, None);
-        is_plain(&self.letters)
+        has_capitals_only || is_plain(&self.letters)
     }
 
     fn whole_singular(&self) -> &str {
@@ -172,7 +184,8 @@ impl<'a> ByLetters<'a> {
         let (own, has_one_word_each) = (self.spelled, self.words == 1 && self.mark.words == 1);
         let (min, max) = ordered(own.len(), self.mark.letters.len());
         match rule {
-            Rule::E1 => Some(self.has_letters_of(text)),
+            // Without digits, the letters that were read are those of the text.
+            Rule::E1 => Some(if self.mark.has_digits { self.has_letters_of(text) } else { self.mark.letters == self.name.compact() }),
             // The caller compares pseudo marks.
             Rule::E2 => Some(false),
             // The only words of two marks are the same if the marks have the same letters.
