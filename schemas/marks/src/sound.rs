@@ -142,6 +142,11 @@ fn dropped(letter: u8, before: Option<u8>, is_first: bool) -> u32 {
     }
 }
 
+/// The bit of a capital; no bit for another letter.
+fn letter_bit(letter: u8) -> u32 {
+    1_u32.checked_shl(u32::from(letter.wrapping_sub(b'A'))).unwrap_or_default()
+}
+
 /// The distance of two texts in Latin capitals in tenths of a letter: changes of vowels and of letters that sound alike cost less, those of the
 /// first letter more.
 pub(crate) fn weighted_distance(one: &str, other: &str) -> u32 {
@@ -178,6 +183,8 @@ pub(crate) struct WeightedText {
     dropped: Vec<u32>,
     /// For each capital in turn, what it costs to put it in the place of each letter. The first letters of two texts cost more.
     replaced: Vec<u32>,
+    /// For each capital, a bit for each letter that follows it somewhere in the text.
+    followers: [u32; 26],
     /// The distances of the beginnings of the text to the other text without its last two letters, without its last one, and to the whole of it.
     columns: [Vec<u32>; 3],
 }
@@ -189,8 +196,14 @@ impl WeightedText {
         let before = |at: usize| at.checked_sub(1).and_then(|at| letters.get(at).copied());
         let dropped = letters.iter().enumerate().map(|(at, letter)| dropped(*letter, before(at), at == 0)).collect();
         let replaced = (b'A'..=b'Z').flat_map(|other| letters.iter().map(move |letter| replaced(*letter, other, false))).collect();
+        let mut followers = [0_u32; 26];
+        for (letter, next) in letters.iter().zip(letters.iter().skip(1)) {
+            if let Some(followers) = followers.get_mut(usize::from(letter.wrapping_sub(b'A'))) {
+                *followers |= letter_bit(*next);
+            }
+        }
         let columns = [(); 3].map(|()| vec![0; letters.len() + 1]);
-        Self { letters, dropped, replaced, columns }
+        Self { letters, dropped, replaced, followers, columns }
     }
 
     /// Returns a number that the weighted distance to another text does not exceed: what it costs to replace each letter by the one in its place, where
@@ -229,7 +242,7 @@ impl WeightedText {
 
     /// Returns the weighted distance to another text in Latin capitals if it is at most `limit`.
     pub(crate) fn distance_within(&mut self, other: &str, limit: u32) -> Option<u32> {
-        let Self { letters, dropped: losses, replaced: costs, columns } = self;
+        let Self { letters, dropped: losses, replaced: costs, followers, columns } = self;
         let count = letters.len();
         let [older, old, new] = columns;
         let mut total = 0;
@@ -243,23 +256,33 @@ impl WeightedText {
             std::mem::swap(older, old);
             std::mem::swap(old, new);
             let loss = dropped(letter, before, place == 0);
-            let start = usize::from(letter.wrapping_sub(b'A')) * count;
             // Both texts have capitals only.
-            let costs = costs.get(start..start + count)?;
+            let capital = usize::from(letter.wrapping_sub(b'A'));
+            let (followers, costs) = (followers.get(capital)?, costs.get(capital * count..(capital + 1) * count)?);
             let (letters, losses) = (&letters[..count], &losses[..count]);
             let (older, old, new) = (&older[..=count], &old[..=count], &mut new[..=count]);
             let mut left = old[0] + loss;
             let mut least = left;
             new[0] = left;
-            for at in 0..count {
-                let cost = if at == 0 && place == 0 { replaced(letters[0], letter, true) } else { costs[at] };
-                let mut best = (old[at] + cost).min(old[at + 1] + loss).min(left + losses[at]);
-                if at > 0 && letters[at - 1] == letter && before == Some(letters[at]) {
-                    best = best.min(older[at - 1] + SWAPPED);
+            if before.is_some_and(|before| followers & letter_bit(before) == 0) {
+                // No letters of the text are these two in the other order, and this is not the first letter: each step has a known cost.
+                let mut diagonal = old[0];
+                for ((cell, above), (cost, drop)) in new[1..].iter_mut().zip(&old[1..]).zip(costs.iter().zip(losses)) {
+                    left = (diagonal + cost).min(above + loss).min(left + drop);
+                    least = least.min(left);
+                    (diagonal, *cell) = (*above, left);
                 }
-                new[at + 1] = best;
-                left = best;
-                least = least.min(best);
+            } else {
+                for at in 0..count {
+                    let cost = if at == 0 && place == 0 { replaced(letters[0], letter, true) } else { costs[at] };
+                    let mut best = (old[at] + cost).min(old[at + 1] + loss).min(left + losses[at]);
+                    if at > 0 && letters[at - 1] == letter && before == Some(letters[at]) {
+                        best = best.min(older[at - 1] + SWAPPED);
+                    }
+                    new[at + 1] = best;
+                    left = best;
+                    least = least.min(best);
+                }
             }
             // Each way to the end leads through this column, or over it by a swap from the one before, and no step costs less than nothing.
             if least > limit && least_before > limit.saturating_sub(SWAPPED) {
