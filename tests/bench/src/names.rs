@@ -6,13 +6,13 @@
 mod fuzzy;
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Instant;
 
 use marks::index::{Change, Entry, Index, RuleWork, Work, mark_keys, watched_keys};
 use marks::{Classes, Mark, Rule, Tier, similar};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
+use tokio::sync::Semaphore;
 
 use crate::lists::PeerTable;
 use crate::report::{figure, heading, latency, line, percentile, ratio};
@@ -69,8 +69,15 @@ pub(crate) fn run(settings: &Settings) -> Result<(), Failure> {
     let alone = seconds_of_each(&names, |name| index.find(&name.clone(), index.seq()));
     latency("check, one caller", &alone);
     let names: Vec<Mark> = (0..NAMES * settings.rounds).filter_map(|_| Mark::new(&coined(&mut random))).collect();
-    let turns = Turns::default();
-    let check = |name: &Mark| turns.take(|| index.find(&name.clone(), index.seq()));
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+    // As in the service: one check a core at the same time, in the order in which callers ask. A check that ends wakes the next caller and no other.
+    let turns = Semaphore::new(std::thread::available_parallelism().map_or(1, usize::from));
+    let check = |name: &Mark| {
+        let turn = runtime.block_on(turns.acquire());
+        let found = index.find(&name.clone(), index.seq());
+        drop(turn);
+        found
+    };
     let together: Vec<f64> = std::thread::scope(|scope| {
         let (check, share) = (&check, names.len().div_ceil(CALLERS));
         let callers: Vec<_> = names.chunks(share).map(|names| scope.spawn(move || seconds_of_each(names, check))).collect();
@@ -103,7 +110,6 @@ pub(crate) fn run(settings: &Settings) -> Result<(), Failure> {
     follow(&index, &mut random);
     let mut again = StdRng::seed_from_u64(SEED);
     fuzzy::compare(&index, (1..=count).map(|seq| (seq, text(&mut again, seq))), &names)?;
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
     runtime.block_on(trigrams(&index, count, &names))
 }
 
@@ -226,28 +232,6 @@ fn seconds_of_each<T>(names: &[Mark], check: impl Fn(&Mark) -> T) -> Vec<f64> {
         started.elapsed().as_secs_f64()
     };
     names.iter().map(seconds).collect()
-}
-
-/// Lets callers check in the order in which they ask, one a core at the same time, as the service does. A caller waits for its turn.
-#[derive(Default)]
-struct Turns {
-    /// How many callers asked, and how many checks ended.
-    counts: Mutex<(usize, usize)>,
-    ended: Condvar,
-}
-
-impl Turns {
-    fn take<T>(&self, check: impl FnOnce() -> T) -> T {
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
-        let turn = counts.0;
-        counts.0 += 1;
-        drop(self.ended.wait_while(counts, |(_, ended)| turn >= *ended + cores));
-        let checked = check();
-        self.counts.lock().unwrap_or_else(PoisonError::into_inner).1 += 1;
-        self.ended.notify_all();
-        checked
-    }
 }
 
 /// A mark of one to four words, as long as marks of the register are: most words are coined, some are common.
