@@ -221,7 +221,7 @@ impl Columns {
         self.bits(row) & LIVE != 0
     }
 
-    /// The skeleton of the mark of a row.
+    /// The skeleton of the text in a row.
     pub(super) fn skeleton(&self, row: usize) -> PackedSkeleton {
         self.rows.get(row).map_or(PackedSkeleton::UNKNOWN, |row| row.skeleton)
     }
