@@ -30,8 +30,8 @@ pub mod query;
 #[cfg(test)]
 mod ranked_tests;
 pub mod redaction;
-mod searched_text;
 pub mod select;
+pub mod sorted_values;
 mod source;
 mod start;
 pub mod stream;

@@ -21,7 +21,7 @@ use view_store::{Range, View};
 
 use super::filter::Element;
 use super::position::Position;
-use super::searched_text::SearchedText;
+use super::sorted_values::SortedValues;
 use super::{Feeds, Source};
 
 const PAGE_ROWS: usize = 2_000;
@@ -41,9 +41,7 @@ pub struct Names<R> {
 struct KnownValues {
     /// All values of the changes up to this seq are in `values`.
     upto: Option<Seq>,
-    values: HashMap<&'static str, Arc<BTreeSet<String>>>,
-    /// The same values, by which those that contain a text are found.
-    texts: HashMap<&'static str, Arc<SearchedText>>,
+    values: HashMap<&'static str, Arc<SortedValues>>,
 }
 
 impl Feeds {
@@ -62,7 +60,7 @@ impl<R: Record> Names<R> {
     ///
     /// # Errors
     /// When rows cannot be read.
-    pub async fn at(self: &Arc<Self>, reader: &FeedReader, dimension: &'static str, seq: Seq) -> Result<Arc<BTreeSet<String>>, Problem> {
+    pub async fn at(self: &Arc<Self>, reader: &FeedReader, dimension: &'static str, seq: Seq) -> Result<Arc<SortedValues>, Problem> {
         if let Some(values) = self.known(dimension, seq) {
             return Ok(values);
         }
@@ -87,12 +85,10 @@ impl<R: Record> Names<R> {
         part: &str,
         values_max: usize,
     ) -> Result<Vec<String>, Problem> {
-        self.at(reader, dimension, seq).await?;
-        let text = self.known.read().unwrap_or_else(PoisonError::into_inner).texts.get(dimension).map(Arc::clone);
-        Ok(text.map_or_else(Vec::new, |text| text.containing(&folded(&normal(part)), values_max)))
+        Ok(self.at(reader, dimension, seq).await?.containing(&folded(&normal(part)), values_max))
     }
 
-    async fn catch_up(&self, reader: &FeedReader, dimension: &'static str, seq: Seq) -> Result<Arc<BTreeSet<String>>, Problem> {
+    async fn catch_up(&self, reader: &FeedReader, dimension: &'static str, seq: Seq) -> Result<Arc<SortedValues>, Problem> {
         let _loading = self.load_lock.lock().await;
         if let Some(values) = self.known(dimension, seq) {
             return Ok(values);
@@ -105,7 +101,7 @@ impl<R: Record> Names<R> {
         Ok(self.known(dimension, seq).unwrap_or_default())
     }
 
-    fn known(&self, dimension: &str, seq: Seq) -> Option<Arc<BTreeSet<String>>> {
+    fn known(&self, dimension: &str, seq: Seq) -> Option<Arc<SortedValues>> {
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
         (known.upto? >= seq).then(|| known.values.get(dimension).map(Arc::clone).unwrap_or_default())
     }
@@ -113,30 +109,29 @@ impl<R: Record> Names<R> {
     /// Reads the table. It holds the values of every change up to a checkpoint that was read before.
     async fn load(&self, view: &dyn View, seq: Seq) -> Result<(), Problem> {
         let upto = view.checkpoint().await.map_err(store_problem)?.seq.max(seq);
-        let (mut values, mut texts) = (HashMap::new(), HashMap::new());
+        let mut values = HashMap::new();
         for &dimension in R::SEARCHED {
-            let mut found: BTreeSet<String> = BTreeSet::new();
+            let mut found = SortedValues::default();
             for shard in 0..NAME_SHARDS {
                 let mut range = Range { prefix: key![dimension, shard], after: None, from: None, limit: PAGE_ROWS, reverse: false };
                 loop {
                     let rows = view.range(self.tables.names, range.clone()).await.map_err(store_problem)?;
                     let is_last = rows.len() < PAGE_ROWS;
                     range.after = rows.last().map(|(key, _)| key.clone());
-                    found.extend(rows.into_iter().filter_map(|(key, _)| match key.into_iter().nth(2) {
+                    let names = rows.into_iter().filter_map(|(key, _)| match key.into_iter().nth(2) {
                         Some(Datum::Text(name)) => Some(name),
                         _ => None,
-                    }));
+                    });
+                    found.extend(names.collect());
                     if is_last {
                         break;
                     }
                 }
             }
-            let mut text = SearchedText::default();
-            found.iter().for_each(|value| text.add(value));
-            texts.insert(dimension, Arc::new(text));
+            found.compact();
             values.insert(dimension, Arc::new(found));
         }
-        *self.known.write().unwrap_or_else(PoisonError::into_inner) = KnownValues { upto: Some(upto), values, texts };
+        *self.known.write().unwrap_or_else(PoisonError::into_inner) = KnownValues { upto: Some(upto), values };
         Ok(())
     }
 
@@ -156,16 +151,13 @@ impl<R: Record> Names<R> {
             seq = last.next();
         }
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
-        let KnownValues { upto, values, texts } = &mut *known;
+        let KnownValues { upto, values } = &mut *known;
         for (dimension, found) in found {
             let all = values.entry(dimension).or_default();
             let new: BTreeSet<String> = found.into_iter().filter(|value| !all.contains(value)).collect();
-            if new.is_empty() {
-                continue;
+            if !new.is_empty() {
+                Arc::make_mut(all).extend(new);
             }
-            let text = Arc::make_mut(texts.entry(dimension).or_default());
-            new.iter().for_each(|value| text.add(value));
-            Arc::make_mut(all).extend(new);
         }
         *upto = Some(to);
         Ok(())
@@ -182,7 +174,7 @@ pub async fn values_of<R: Record>(
     tables: &'static RecordTables,
     at: &Position,
     dimension: &'static str,
-) -> Result<Arc<BTreeSet<String>>, Problem> {
+) -> Result<Arc<SortedValues>, Problem> {
     if !R::SEARCHED.contains(&dimension) {
         return Ok(Arc::default());
     }
@@ -211,29 +203,4 @@ pub async fn names_containing<R: Record>(
     let names: Arc<Names<R>> = Feeds::of(ctx).names(source, tables, &*at.view);
     let values = names.containing(&reader, dimension, at.last, part, values_max).await?;
     Ok((values.len() <= values_max).then_some(values))
-}
-
-/// The values that start with one of the prefixes.
-pub(super) fn values_starting_with(values: &BTreeSet<String>, prefixes: &[String]) -> Vec<String> {
-    let mut out: Vec<String> = prefixes
-        .iter()
-        .map(|prefix| normal(prefix))
-        .flat_map(|prefix| values.range(prefix.clone()..).take_while(move |value| value.starts_with(&prefix)).cloned().collect::<Vec<_>>())
-        .collect();
-    out.sort_unstable();
-    out.dedup();
-    out
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Proves which values start with a prefix.
-    #[test]
-    fn prefixes() {
-        let values: BTreeSet<String> = ["5415", "541511", "541512", "5417", "61"].map(str::to_owned).into();
-        assert_eq!(values_starting_with(&values, &["5415".into(), "541511".into()]), ["5415", "541511", "541512"]);
-        assert_eq!(values_starting_with(&values, &["9".into()]), Vec::<String>::new());
-    }
 }

@@ -3,9 +3,11 @@
 //! Values and texts are compared in lower case. The work is bounded: at most [`VALUES_MAX`] values are compared, each word of them once.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 
 use schemas::names::MAX_COMPARED_CHARS;
+
+use crate::sorted_values::SortedValues;
 
 /// The most values that are compared with a text.
 pub const VALUES_MAX: usize = 50_000;
@@ -17,7 +19,7 @@ const MISSPELLED_CHARS_MIN: usize = 3;
 /// Returns the values nearest to a text, the nearest first: those that have most of its words, spelled alike. Without one, those that begin as the
 /// text does. `max` limits their number. None for a text of more than [`MAX_COMPARED_CHARS`].
 #[must_use]
-pub fn nearest_values<'a>(given: &str, known: &'a BTreeSet<String>, max: usize) -> Vec<&'a str> {
+pub fn nearest_values<'a>(given: &str, known: &'a SortedValues, max: usize) -> Vec<&'a str> {
     if given.len() > 4 * MAX_COMPARED_CHARS || given.chars().count() > MAX_COMPARED_CHARS {
         return Vec::new();
     }
@@ -26,12 +28,12 @@ pub fn nearest_values<'a>(given: &str, known: &'a BTreeSet<String>, max: usize) 
     let first = given.get(..given.chars().next().map_or(0, char::len_utf8)).unwrap_or_default();
     let mut distances = HashMap::new();
     // Values that begin like the text come first, so that they are compared whatever the number of values.
-    let in_order = known.range(first.to_owned()..).chain(known.range(..first.to_owned()));
+    let in_order = known.at_or_after(first).chain(known.before(first));
     let mut found: Vec<_> = in_order
         .take(VALUES_MAX)
         .filter_map(|value| {
             let (matched, distance) = likeness(&wanted, value, &mut distances)?;
-            Some((Reverse(matched), distance, value.chars().count(), value.as_str()))
+            Some((Reverse(matched), distance, value.chars().count(), value))
         })
         .collect();
     found.sort_unstable();
@@ -41,10 +43,9 @@ pub fn nearest_values<'a>(given: &str, known: &'a BTreeSet<String>, max: usize) 
 
 /// Returns the values before and after a text in their order.
 #[must_use]
-pub fn neighbours<'a>(given: &str, known: &'a BTreeSet<String>) -> Vec<&'a str> {
+pub fn neighbours<'a>(given: &str, known: &'a SortedValues) -> Vec<&'a str> {
     let given = given.trim().to_lowercase();
-    let before = known.range(..given.clone()).next_back();
-    before.into_iter().chain(known.range(given..).next()).map(String::as_str).collect()
+    known.before(&given).next_back().into_iter().chain(known.at_or_after(&given).next()).collect()
 }
 
 /// How many characters of the wanted words a value has, and how far their spelling differs; `None` if it has none of them.
@@ -82,13 +83,12 @@ fn distance(wanted: &str, word: &str) -> Option<usize> {
 }
 
 /// The values that share the longest beginning with a text, at least half of it.
-fn same_beginning<'a>(given: &str, known: &'a BTreeSet<String>, max: usize) -> Vec<&'a str> {
+fn same_beginning<'a>(given: &str, known: &'a SortedValues, max: usize) -> Vec<&'a str> {
     let ends: Vec<usize> = given.char_indices().map(|(at, c)| at + c.len_utf8()).collect();
     let least = ends.len().div_ceil(2).max(1);
     for end in ends.iter().skip(least - 1).rev() {
         let beginning = given.get(..*end).unwrap_or_default();
-        let found: Vec<&str> =
-            known.range(beginning.to_owned()..).take_while(|value| value.starts_with(beginning)).take(max).map(String::as_str).collect();
+        let found: Vec<&str> = known.at_or_after(beginning).take_while(|value| value.starts_with(beginning)).take(max).collect();
         if !found.is_empty() {
             return found;
         }
@@ -105,7 +105,7 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
 mod tests {
     use super::*;
 
-    fn set(values: &[&str]) -> BTreeSet<String> {
+    fn set(values: &[&str]) -> SortedValues {
         values.iter().map(|value| (*value).to_owned()).collect()
     }
 
@@ -143,7 +143,7 @@ mod tests {
     /// Proves that a value that begins like the text is compared, however many values there are.
     #[test]
     fn many_values() {
-        let known: BTreeSet<String> = (0..VALUES_MAX + 10).map(|n| format!("a{n}")).chain(["zebra holdings".to_owned()]).collect();
+        let known: SortedValues = (0..VALUES_MAX + 10).map(|n| format!("a{n}")).chain(["zebra holdings".to_owned()]).collect();
         assert_eq!(nearest_values("zebar", &known, 3), ["zebra holdings"]);
     }
 }

@@ -19,7 +19,6 @@ use view_store::Range;
 use view_store::feed::{FeedReader, block_of};
 
 use super::filter::{Criteria, Element, TermQuery};
-use super::names::values_starting_with;
 use super::position::Position;
 use super::{Source, names};
 use crate::Feeds;
@@ -89,7 +88,8 @@ impl<'a, R: Record> Selection<'a, R> {
                     TermQuery::Exact(dimension, values) => (dimension, values.clone()),
                     TermQuery::Part(dimension, part) => (dimension, names.containing(&reader, dimension, at.last, part, VALUES_MAX).await?),
                     TermQuery::Prefix(dimension, prefixes) => {
-                        (dimension, values_starting_with(&*names.at(&reader, dimension, at.last).await?, prefixes))
+                        let values = names.at(&reader, dimension, at.last).await?;
+                        (dimension, values.starting_with(prefixes.iter().map(|prefix| normal(prefix))))
                     }
                 };
                 if values.len() <= VALUES_MAX {

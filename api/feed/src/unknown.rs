@@ -4,9 +4,6 @@
 //! Promises: whether a value is known is decided by a search that reads a bounded number of rows; the nearest values are those of the names that are
 //! in memory. A caller who sees redacted records, or only the last days, and a view that hides values, gets notes that say nothing about recorded values.
 
-use std::collections::BTreeSet;
-use std::sync::Arc;
-
 use crate::nearest_values::{nearest_values, neighbours};
 use operation::Call;
 use operation::context::Context;
@@ -17,7 +14,7 @@ use schemas::views::records::{Record, RecordTables, normal};
 use serde_json::{Map, Value, json};
 
 use super::filter::{Filter, Named, TermQuery};
-use super::names::{names_containing, values_of, values_starting_with};
+use super::names::{names_containing, values_of};
 use super::position::Position;
 use super::select::{Direction, Selection};
 use crate::Source;
@@ -98,7 +95,8 @@ async fn is_known<F: Filter>(recorded: &Recorded<'_>, named: &Named, mut alone: 
                     found.is_none_or(|values| !values.is_empty())
                 }
                 TermQuery::Prefix(dimension, prefixes) => {
-                    !values_starting_with(&*values_of::<F::Record>(ctx, source, tables, at, dimension).await?, prefixes).is_empty()
+                    let values = values_of::<F::Record>(ctx, source, tables, at, dimension).await?;
+                    !values.starting_with(prefixes.iter().map(|prefix| normal(prefix))).is_empty()
                 }
             };
             if found {
@@ -129,7 +127,7 @@ async fn nearest<R: Record>(recorded: &Recorded<'_>, named: &Named, value: &str)
     if at.view.rendition() != 0 && at.view.def().hides.iter().any(is_hidden) {
         return Ok(String::new());
     }
-    let known: Arc<BTreeSet<String>> = values_of::<R>(ctx, source, tables, at, named.dimension).await?;
+    let known = values_of::<R>(ctx, source, tables, at, named.dimension).await?;
     let mut found = nearest_values(value, &known, NEAREST_MAX);
     if found.is_empty() && named.is_code {
         found = neighbours(value, &known);

@@ -1,11 +1,11 @@
 //! `GET /v1/predict`: when an item is likely to be restocked next.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::forecast::{COVERAGE, METHOD};
 use crate::record::DAY_MS;
 use feed::nearest_values::nearest_values;
+use feed::sorted_values::SortedValues;
 use operation::problem::Problem;
 use operation::{Definition, Price};
 use schemars::JsonSchema;
@@ -259,7 +259,7 @@ async fn by_query(reader: &mut Reader<Cadence>, key: &str, query: &str, store: O
     let mut entries: Vec<Arc<Entry>> = catalog.entries.values().filter(fits).cloned().collect();
     entries.sort_by_cached_key(|entry| rank(entry, &wanted));
     if entries.is_empty() {
-        let titles: BTreeSet<String> = catalog.entries.values().map(|entry| entry.title.to_lowercase()).collect();
+        let titles: SortedValues = catalog.entries.values().map(|entry| entry.title.to_lowercase()).collect();
         let nearest: Vec<String> = nearest_values(query, &titles, ALTERNATIVES_MAX).into_iter().map(|title| format!("{title:?}")).collect();
         let of_store = store.as_ref().map_or_else(String::new, |store| format!(" at {store}"));
         let hint = if nearest.is_empty() { String::new() } else { format!("; the nearest are {}", nearest.join(", ")) };

@@ -14,6 +14,7 @@ use feed::Source;
 use feed::follower::Follower;
 use feed::names::values_of;
 use feed::position::{Position, position};
+use feed::sorted_values::SortedValues;
 use matching::company::{CompanyName, Grade, compare};
 use operation::context::{Context, Part, store_problem};
 use operation::problem::Problem;
@@ -143,7 +144,7 @@ async fn follow_once(ctx: &Context, follower: &mut Follower<'_>) -> Result<(), P
 
 impl KnownRecipients {
     /// Reads the names of a generation that were not read yet.
-    fn take_in(&mut self, generation: u64, values: &BTreeSet<String>, bytes_max: usize) {
+    fn take_in(&mut self, generation: u64, values: &SortedValues, bytes_max: usize) {
         if self.generation != Some(generation) {
             *self = Self { generation: Some(generation), ..Self::default() };
         }
@@ -152,7 +153,7 @@ impl KnownRecipients {
             return;
         }
         self.count = values.len();
-        for value in values {
+        for value in values.iter() {
             let hash = hash_of(value);
             if self.seen.contains(&hash) {
                 continue;
@@ -167,7 +168,7 @@ impl KnownRecipients {
             // A name that is compared with none needs no key.
             if let Some(company) = CompanyName::new(value) {
                 let number = u32::try_from(self.names.len()).unwrap_or(u32::MAX);
-                self.names.push(value.as_str().into());
+                self.names.push(value.into());
                 self.by_key.extend(company.exact_keys().iter().map(|key| (hash_of(key), number)));
             }
         }
@@ -216,7 +217,7 @@ mod tests {
         }
     }
 
-    fn values(names: &[&str]) -> BTreeSet<String> {
+    fn values(names: &[&str]) -> SortedValues {
         names.iter().map(|name| (*name).to_owned()).collect()
     }
 
@@ -235,7 +236,7 @@ mod tests {
         assert_eq!(found(&known, "BLUE STAR"), ("blue star llc,bluestar inc.,star blue".to_owned(), false));
         assert_eq!(found(&known, "Bluestar Ltd"), ("blue star llc,bluestar inc.".to_owned(), false));
         assert_eq!(found(&known, "BLUE").0, "");
-        let later: BTreeSet<String> = first.into_iter().chain(values(&["b.l.u.e. star", "blue star corp"])).collect();
+        let later: SortedValues = first.iter().chain(["b.l.u.e. star", "blue star corp"]).map(str::to_owned).collect();
         known.take_in(1, &later, BYTES_MAX);
         assert!(found(&known, "BLUE STAR").0.contains("blue star corp,blue star llc"), "{:?}", found(&known, "BLUE STAR"));
         assert_eq!(known.names.len(), known.seen.len() - 1, "a name without words is read once and not kept");
@@ -249,11 +250,11 @@ mod tests {
         // A name with more blanks is earlier in the order.
         let spelled = |blanks: usize| format!("acme{}llc", " ".repeat(blanks));
         let mut known = KnownRecipients::default();
-        let earlier: BTreeSet<String> = (1..=NAMES_PER_SEARCH + 2).map(spelled).collect();
+        let earlier: SortedValues = (1..=NAMES_PER_SEARCH + 2).map(spelled).collect();
         known.take_in(1, &earlier, BYTES_MAX);
         let before = known.matching(&CompanyName::new("ACME").unwrap());
         assert_eq!((before.names.len(), before.is_cut), (NAMES_PER_SEARCH + 2, false));
-        let later: BTreeSet<String> = (1..=2 * NAMES_PER_SEARCH).map(spelled).collect();
+        let later: SortedValues = (1..=2 * NAMES_PER_SEARCH).map(spelled).collect();
         known.take_in(1, &later, BYTES_MAX);
         let after = known.matching(&CompanyName::new("ACME").unwrap());
         assert!(after.names.len() > before.names.len() && before.names.iter().all(|name| after.names.contains(name)));
@@ -265,7 +266,7 @@ mod tests {
     #[test]
     fn what_is_left_out_is_said() {
         let forms = ["llc", "inc", "inc.", "ltd", "corp"];
-        let many: BTreeSet<String> =
+        let many: SortedValues =
             (0..=NAMES_MAX).map(|at| format!("acme{}{}", " ".repeat(at / forms.len() + 1), forms[at % forms.len()])).collect();
         let mut known = KnownRecipients::default();
         known.take_in(1, &many, BYTES_MAX);

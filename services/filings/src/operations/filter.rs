@@ -166,8 +166,8 @@ fn checked_ticker(parameter: &'static str, text: &str) -> Result<String, Problem
 async fn recorded_spellings(ctx: &Context, at: &Position, wanted: &[String]) -> Result<Vec<String>, Problem> {
     let known = values_of::<Filing>(ctx, &FEED.source, FEED.tables, at, "ticker").await?;
     let letters: Vec<String> = wanted.iter().filter_map(|ticker| ticker.split('-').next()).map(str::to_lowercase).collect();
-    let is_of_filer = |value: &&String| letters.iter().any(|letters| value.contains(letters.as_str())) && names_ticker(value, wanted);
-    let of_filers = known.iter().filter(is_of_filer).cloned();
+    let is_of_filer = |value: &&str| letters.iter().any(|letters| value.contains(letters.as_str())) && names_ticker(value, wanted);
+    let of_filers = known.iter().filter(is_of_filer).map(str::to_owned);
     let usual = wanted.iter().flat_map(|ticker| spellings(ticker));
     let mut all = Vec::new();
     for spelling in of_filers.chain(usual) {
