@@ -24,15 +24,14 @@ pub fn nearest_values<'a>(given: &str, known: &'a SortedValues, max: usize) -> V
         return Vec::new();
     }
     let given = given.trim().to_lowercase();
-    let wanted: Vec<&str> = words(&given).take(WORDS_MAX).collect();
+    let mut wanted: Vec<Wanted<'_, 'a>> = words(&given).take(WORDS_MAX).filter_map(Wanted::new).collect();
     let first = given.get(..given.chars().next().map_or(0, char::len_utf8)).unwrap_or_default();
-    let mut distances = HashMap::new();
     // Values that begin like the text come first, so that they are compared whatever the number of values.
     let in_order = known.at_or_after(first).chain(known.before(first));
     let mut found: Vec<_> = in_order
         .take(VALUES_MAX)
         .filter_map(|value| {
-            let (matched, distance) = likeness(&wanted, value, &mut distances)?;
+            let (matched, distance) = likeness(&mut wanted, value)?;
             Some((Reverse(matched), distance, value.chars().count(), value))
         })
         .collect();
@@ -49,37 +48,53 @@ pub fn neighbours<'a>(given: &str, known: &'a SortedValues) -> Vec<&'a str> {
 }
 
 /// How many characters of the wanted words a value has, and how far their spelling differs; `None` if it has none of them.
-fn likeness<'a>(wanted: &[&str], value: &'a str, distances: &mut HashMap<&'a str, Vec<Option<usize>>>) -> Option<(usize, usize)> {
-    let mut best: Vec<Option<usize>> = vec![None; wanted.len()];
-    for word in words(value) {
-        let of_word = distances.entry(word).or_insert_with(|| wanted.iter().map(|wanted| distance(wanted, word)).collect());
-        for (best, distance) in best.iter_mut().zip(of_word) {
-            *best = match (*best, *distance) {
-                (Some(one), Some(other)) => Some(one.min(other)),
-                (one, other) => one.or(other),
-            };
-        }
-    }
-    let found = wanted.iter().zip(best).filter_map(|(word, distance)| Some((word.chars().count(), distance?)));
+fn likeness<'a>(wanted: &mut [Wanted<'_, 'a>], value: &'a str) -> Option<(usize, usize)> {
+    let found = wanted.iter_mut().filter_map(|word| Some((word.chars, word.distance_in(value)?)));
     let (matched, distance, longest) =
         found.fold((0, 0, 0), |(matched, sum, longest), (chars, distance)| (matched + chars, sum + distance, longest.max(chars)));
     (longest >= MISSPELLED_CHARS_MIN).then_some((matched, distance))
 }
 
-/// The edit distance of two words, 0 if the second begins with the first; `None` if they differ too much. A word whose first two letters both
-/// differ is not compared.
-fn distance(wanted: &str, word: &str) -> Option<usize> {
-    if word.starts_with(wanted) {
-        return Some(0);
+/// A word of a text, and how far the spelling of others differs from it.
+struct Wanted<'w, 'a> {
+    word: &'w str,
+    first: char,
+    chars: usize,
+    distances: HashMap<&'a str, Option<usize>>,
+}
+
+impl<'w, 'a> Wanted<'w, 'a> {
+    fn new(word: &'w str) -> Option<Self> {
+        Some(Self { word, first: word.chars().next()?, chars: word.chars().count(), distances: HashMap::new() })
     }
-    let (wanted_chars, word_chars) = (wanted.chars().count(), word.chars().count());
-    let max = if wanted_chars < MISSPELLED_CHARS_MIN { 0 } else { (wanted_chars / 3).max(1) };
-    let mut letters = word.chars();
-    let begins_alike = wanted.chars().next().is_some_and(|first| letters.next() == Some(first) || letters.next() == Some(first));
-    if !begins_alike || wanted_chars.abs_diff(word_chars) > max {
-        return None;
+
+    /// How far the nearest word of a value differs; `None` if all differ too much.
+    fn distance_in(&mut self, value: &'a str) -> Option<usize> {
+        // To look for one letter takes much less time than to look at all words.
+        let places = value.match_indices(self.first);
+        places.filter_map(|(at, _)| word_with(value, at)).filter_map(|word| self.distance(word)).min()
     }
-    Some(strsim::damerau_levenshtein(wanted, word)).filter(|distance| *distance <= max)
+
+    /// The edit distance of a word, 0 if it begins with the wanted one; `None` if they differ too much.
+    fn distance(&mut self, word: &'a str) -> Option<usize> {
+        if word.starts_with(self.word) {
+            return Some(0);
+        }
+        let max = if self.chars < MISSPELLED_CHARS_MIN { 0 } else { (self.chars / 3).max(1) };
+        if self.chars.abs_diff(word.chars().count()) > max {
+            return None;
+        }
+        let wanted = self.word;
+        let compare = || Some(strsim::damerau_levenshtein(wanted, word)).filter(|distance| *distance <= max);
+        *self.distances.entry(word).or_insert_with(compare)
+    }
+}
+
+/// The word of a value whose first or second letter is at a place; `None` if the letter is behind those, so that the word is not compared.
+fn word_with(value: &str, at: usize) -> Option<&str> {
+    let mut before = value.get(..at)?.chars().rev().map_while(|c| c.is_alphanumeric().then_some(c.len_utf8())).fuse();
+    let begin = at - before.next().unwrap_or(0);
+    if before.next().is_some() { None } else { value.get(begin..).and_then(|rest| words(rest).next()) }
 }
 
 /// The values that share the longest beginning with a text, at least half of it.
@@ -127,6 +142,17 @@ mod tests {
         }
         assert_eq!(nearest_values("univrsity", &known, 2).len(), 2);
         assert_eq!(nearest_values(&"univrsity ".repeat(7), &known, 2), Vec::<&str>::new(), "too long to be compared");
+    }
+
+    /// Proves that a word is compared if its first or second letter begins the text, whatever is before the word, and no other word is.
+    #[test]
+    fn compared_words() {
+        let known = set(&["l'\u{e9}cole nationale", "acmle corp", "macro acorn"]);
+        for (given, found) in [("\u{e9}cole", &["l'\u{e9}cole nationale"][..]), ("camle", &["acmle corp"]), ("cro", &[]), ("zcamle", &[])] {
+            assert_eq!(nearest_values(given, &known, 3), found, "{given}");
+        }
+        let places = [0, 1, 2, 4, 5].map(|at| word_with("abc de", at));
+        assert_eq!(places, [Some("abc"), Some("abc"), None, Some("de"), Some("de")]);
     }
 
     /// Proves that codes find codes that differ in a letter or begin alike, and else those before and after them.
