@@ -92,7 +92,12 @@ async fn is_known<F: Filter>(recorded: &Recorded<'_>, named: &Named, mut alone: 
                 }
                 TermQuery::Part(dimension, part) => {
                     let found = names_containing::<F::Record>(ctx, source, tables, at, dimension, part, 1).await?;
-                    found.is_none_or(|values| !values.is_empty())
+                    let is_found = found.is_none_or(|values| !values.is_empty());
+                    if !is_found && alone.wildcard(dimension).is_none() {
+                        // A search would look for the same names again.
+                        return Ok(false);
+                    }
+                    is_found
                 }
                 TermQuery::Prefix(dimension, prefixes) => {
                     let values = values_of::<F::Record>(ctx, source, tables, at, dimension).await?;
