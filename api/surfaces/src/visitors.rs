@@ -16,6 +16,7 @@ use schemas::error_code::ErrorCode;
 use schemas::position::Seq;
 use serde_json::Value;
 use site::{Activity, Pairs, Reads, Rendered, Shown};
+use tokio::task::JoinSet;
 use warp::reply::Response;
 
 use crate::live::Live;
@@ -121,16 +122,27 @@ fn page(rendered: Rendered, if_none_match: Option<&str>) -> Response {
     response
 }
 
+/// Runs a read of a page in a task of its own, so that a page that reads many services uses all cores. The task ends with the page.
+async fn in_own_task(read: impl Future<Output = Result<Value, Problem>> + Send + 'static) -> Result<Value, Problem> {
+    let mut task = JoinSet::new();
+    task.spawn(read);
+    task.join_next().await.and_then(Result::ok).unwrap_or_else(|| {
+        tracing::error!("a task that reads for a page panicked");
+        Err(Problem::new(ErrorCode::Internal, "the operation failed because of an internal error"))
+    })
+}
+
 impl Reads for Visit<'_> {
     fn services(&self) -> Vec<Shown<'_>> {
         self.visitors.mounted.iter().map(|mounted| Shown { service: &mounted.service, settings: &mounted.settings }).collect()
     }
 
     fn read<'a>(&'a self, service: &'a str, operation: &'a str, arguments: Pairs) -> BoxFuture<'a, Result<Value, Problem>> {
+        let mounted = self.visitors.mounted.iter().find(|mounted| mounted.service.name == service).map(Arc::clone);
+        let (context, operation, address) = (Arc::clone(self.context), operation.to_owned(), self.address);
         Box::pin(async move {
-            let mounted = self.visitors.mounted.iter().find(|mounted| mounted.service.name == service);
             let mounted = mounted.ok_or_else(|| Problem::new(ErrorCode::NotFound, "unknown service"))?;
-            mounted.show(self.context, operation, arguments, self.address).await
+            in_own_task(async move { mounted.show(&context, &operation, arguments, address).await }).await
         })
     }
 
@@ -148,5 +160,46 @@ impl Reads for Visit<'_> {
 
     fn activity(&self) -> &Activity {
         &self.visitors.activity
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use tokio::sync::Barrier;
+
+    use super::*;
+
+    /// Proves that the reads of a page run in tasks of their own: none of two ends before the other began; that one that panics is a problem, and that a
+    /// read ends with its page.
+    #[tokio::test]
+    async fn reads_run_in_tasks() {
+        let both = Arc::new(Barrier::new(2));
+        let read = |value: Value| {
+            let both = Arc::clone(&both);
+            in_own_task(async move {
+                both.wait().await;
+                Ok(json!({ "of": tokio::task::id().to_string(), "value": value }))
+            })
+        };
+        let (one, other) = tokio::join!(read(json!(1)), read(json!(2)));
+        let (one, other) = (one.unwrap(), other.unwrap());
+        assert_eq!((&one["value"], &other["value"]), (&json!(1), &json!(2)));
+        assert_ne!(one["of"], other["of"]);
+
+        let panics_at = |value: Value| {
+            assert!(value.is_null(), "made for a test");
+            Ok::<_, Problem>(value)
+        };
+        assert_eq!(in_own_task(async move { panics_at(json!(1)) }).await.unwrap_err().code, ErrorCode::Internal);
+
+        let (held, ended) = tokio::sync::oneshot::channel::<()>();
+        let mut page = Box::pin(in_own_task(async move {
+            let _held = held;
+            std::future::pending::<Result<Value, Problem>>().await
+        }));
+        assert!(futures_util::poll!(page.as_mut()).is_pending());
+        drop(page);
+        assert!(ended.await.is_err(), "the task was dropped");
     }
 }
