@@ -123,8 +123,11 @@ impl<'a, R: Record> Selection<'a, R> {
             buckets = (buckets * BUCKETS_GROWTH).min(CONCURRENT_BUCKETS_MAX);
             let mut seqs = seqs.as_slice();
             while !seqs.is_empty() {
-                // Never more candidates than matches that are still needed, with their blocks.
-                let (next, rest) = seqs.split_at(seqs.len().min(limit - found.changes.len()).min(CANDIDATES_MAX - candidates_read));
+                // Never more candidates than matches that are still needed, and those that are in the same block as the last of them.
+                let most = seqs.len().min(CANDIDATES_MAX - candidates_read);
+                let needed = most.min(limit - found.changes.len());
+                let is_in_block = |seq: &&Seq| needed > 0 && block_of(**seq) == block_of(seqs[needed - 1]);
+                let (next, rest) = seqs.split_at(needed + seqs[needed..most].iter().take_while(is_in_block).count());
                 seqs = rest;
                 let mut numbers: Vec<u64> = next.iter().map(|seq| block_of(*seq)).collect();
                 numbers.dedup();
@@ -142,9 +145,9 @@ impl<'a, R: Record> Selection<'a, R> {
                         found.changes.push(change);
                     }
                     found.to = *seq;
-                }
-                if found.changes.len() == limit || candidates_read == CANDIDATES_MAX {
-                    return Ok(found);
+                    if found.changes.len() == limit || candidates_read == CANDIDATES_MAX {
+                        return Ok(found);
+                    }
                 }
             }
             found.to = covered;
