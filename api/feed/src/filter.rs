@@ -1,5 +1,8 @@
 //! Filters of a service's changes, the criteria of one search, and the terms by which matching changes are found without reading all of them.
 
+pub use filter_values::fields::Field;
+use filter_values::terms::may_have_words;
+pub use filter_values::terms::{Named, TermQuery, contains, has_words, is_one_of};
 use jiff::civil::Date;
 use operation::context::Context;
 use operation::problem::Problem;
@@ -13,9 +16,6 @@ use serde_json::Value;
 use view_store::feed::Page;
 
 use super::position::Position;
-pub use crate::fields::Field;
-use crate::terms::may_have_words;
-pub use crate::terms::{Named, TermQuery, contains, has_words, is_one_of};
 
 /// A change, as it is stored in the feed.
 #[derive(Clone, Debug, Deserialize)]
@@ -184,15 +184,14 @@ pub trait Filter: Serialize + DeserializeOwned + Clone + Default + PartialEq + S
 
     /// The fields whose values are recorded ones. A note names a value that nothing recorded has, see `crate::unknown`.
     fn named() -> Vec<Named> {
-        Self::NAMED.iter().copied().chain(Self::FIELDS.iter().filter_map(|field| field.named)).collect()
+        Self::NAMED.iter().copied().chain(Self::FIELDS.iter().filter_map(Field::named)).collect()
     }
 
     /// The filter of one text, by the name of a field of the table; `None` if the table has no such text.
     fn of_text(field: &str, text: &str) -> Option<Self> {
         let mut filter = Self::default();
-        let found = Self::FIELDS.iter().find(|known| known.name == field)?.text.as_ref()?;
-        *(found.slot)(&mut filter) = Some(text.to_owned());
-        Some(filter)
+        let known = Self::FIELDS.iter().find(|known| known.name() == field)?;
+        known.set(&mut filter, text).then_some(filter)
     }
 
     /// Checks and normalizes the fields of the table.

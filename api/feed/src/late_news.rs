@@ -3,8 +3,7 @@
 use operation::problem::Problem;
 use schemas::position::Seq;
 
-use super::fields::Field;
-use super::filter::{Filter, includes_backfill};
+use super::filter::{Field, Filter, includes_backfill};
 use super::select::{Direction, Selection};
 use super::unknown::Recorded;
 

@@ -9,7 +9,6 @@ pub mod cursor;
 pub mod days;
 pub mod derived;
 pub mod etag;
-mod fields;
 pub mod filter;
 #[cfg(test)]
 mod filtered;
@@ -20,7 +19,6 @@ pub mod internal;
 mod late_news;
 pub mod latest;
 pub mod names;
-pub mod nearest_values;
 pub mod notes;
 pub mod page;
 pub mod page_request;
@@ -31,13 +29,11 @@ pub mod query;
 mod ranked_tests;
 pub mod redaction;
 pub mod select;
-pub mod sorted_values;
 mod source;
 mod start;
 pub mod stream;
 pub mod streams;
 pub mod suppression;
-mod terms;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 #[cfg(test)]

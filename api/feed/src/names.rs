@@ -7,6 +7,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::marker::PhantomData;
 use std::sync::{Arc, PoisonError, RwLock};
 
+use filter_values::sorted_values::SortedValues;
 use operation::context::{Context, Part, store_problem};
 use operation::problem::Problem;
 use schemas::error_code::ErrorCode;
@@ -21,7 +22,6 @@ use view_store::{Range, View};
 
 use super::filter::Element;
 use super::position::Position;
-use super::sorted_values::SortedValues;
 use super::{Feeds, Source};
 
 const PAGE_ROWS: usize = 2_000;

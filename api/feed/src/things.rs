@@ -19,8 +19,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::Source;
-use super::fields::Field;
-use super::filter::{Fields, Filter, TermQuery};
+use super::filter::{Field, Fields, Filter, TermQuery};
 use super::page_request::{FilteredPageRequest, PageRequest};
 use super::query::{Feed, Item, Query};
 use super::testing::records::RecordView;

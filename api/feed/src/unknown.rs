@@ -4,7 +4,7 @@
 //! Promises: whether a value is known is decided by a search that reads a bounded number of rows; the nearest values are those of the names that are
 //! in memory. A caller who sees redacted records, or only the last days, and a view that hides values, gets notes that say nothing about recorded values.
 
-use crate::nearest_values::{nearest_values, neighbours};
+use filter_values::nearest_values::{nearest_values, neighbours};
 use operation::Call;
 use operation::context::Context;
 use operation::problem::Problem;

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use crate::forecast::{COVERAGE, METHOD};
 use crate::record::DAY_MS;
-use feed::nearest_values::nearest_values;
-use feed::sorted_values::SortedValues;
+use filter_values::nearest_values::nearest_values;
+use filter_values::sorted_values::SortedValues;
 use operation::problem::Problem;
 use operation::{Definition, Price};
 use schemars::JsonSchema;

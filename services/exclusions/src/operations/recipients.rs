@@ -14,7 +14,7 @@ use feed::Source;
 use feed::follower::Follower;
 use feed::names::values_of;
 use feed::position::{Position, position};
-use feed::sorted_values::SortedValues;
+use filter_values::sorted_values::SortedValues;
 use matching::company::{CompanyName, Grade, compare};
 use operation::context::{Context, Part, store_problem};
 use operation::problem::Problem;

@@ -71,7 +71,8 @@ pub fn has_words(texts: &[&str], wanted: &str) -> bool {
 
 /// Whether a change can have all of some words in its texts, by its JSON as it is stored: false only if it lacks one of them. The words are as
 /// [`folded_words`] returns them. JSON writes letters and digits as they are; what other characters or escapes stand for is not looked at, and may be anything.
-pub(crate) fn may_have_words(json: &[u8], words: &[String]) -> bool {
+#[must_use]
+pub fn may_have_words(json: &[u8], words: &[String]) -> bool {
     let has = |word: &String| has_letters(json, word.as_bytes());
     words.iter().all(has) || !json.is_ascii() || memmem::find(json, br"\u").is_some()
 }

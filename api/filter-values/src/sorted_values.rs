@@ -59,7 +59,7 @@ impl SortedValues {
     }
 
     /// Adds values in lower case. Those that are there already are passed over.
-    pub(crate) fn extend(&mut self, values: BTreeSet<String>) {
+    pub fn extend(&mut self, values: BTreeSet<String>) {
         // Both parts grow by little more than they need. Folded values are about as long as values.
         let bytes = 2 * values.iter().map(|value| value.len() + 1).sum::<usize>();
         if self.text.capacity() - self.text.len() < bytes {
@@ -86,7 +86,7 @@ impl SortedValues {
     }
 
     /// Arranges the text in the order of the values, and releases memory that is not needed.
-    pub(crate) fn compact(&mut self) {
+    pub fn compact(&mut self) {
         let mut text = Vec::with_capacity(self.text.len());
         for start in &mut self.starts {
             let entry = entry_at(&self.text, *start);
@@ -100,7 +100,8 @@ impl SortedValues {
 
     /// The values that contain a text, without case and accents, in their order. There are at most `values_max` plus one: the extra value shows that there are
     /// too many. `part` is as searches compare it; an empty one finds nothing.
-    pub(crate) fn containing(&self, part: &str, values_max: usize) -> Vec<String> {
+    #[must_use]
+    pub fn containing(&self, part: &str, values_max: usize) -> Vec<String> {
         let mut found = Vec::new();
         if part.is_empty() {
             return found;
@@ -125,7 +126,8 @@ impl SortedValues {
     }
 
     /// The values that start with one of some texts, which are in the form of values.
-    pub(crate) fn starting_with(&self, prefixes: impl IntoIterator<Item = String>) -> Vec<String> {
+    #[must_use]
+    pub fn starting_with(&self, prefixes: impl IntoIterator<Item = String>) -> Vec<String> {
         let mut found = BTreeSet::new();
         for prefix in prefixes {
             found.extend(self.at_or_after(&prefix).take_while(|value| value.starts_with(&prefix)).map(str::to_owned));

@@ -9,24 +9,24 @@ use crate::terms::{Named, TermQuery, contains};
 /// One row of the table of a filter's fields: how a given value is checked, which records it selects, and how their changes are found. Without
 /// further calls a field selects every record, and a text is normalized as terms are, so that a blank one counts as not given.
 pub struct Field<F, R> {
-    pub(crate) name: &'static str,
-    pub(crate) text: Option<Text<F>>,
+    name: &'static str,
+    text: Option<Text<F>>,
     reading: Reading,
     is_unset_if_blank: bool,
     condition: Condition<F, R>,
     search: Option<(u8, Search<F>)>,
-    pub(crate) named: Option<Named>,
+    named: Option<Named>,
     words: Option<fn(&str) -> Vec<String>>,
     backfill: Option<fn(&F) -> bool>,
 }
 
 /// The lower and the upper bound of a range, as far as they are given.
-pub(crate) type Bounds = (Option<f64>, Option<f64>);
+pub type Bounds = (Option<f64>, Option<f64>);
 
 /// Where a filter holds the text of a field.
-pub(crate) struct Text<F> {
+struct Text<F> {
     get: fn(&F) -> Option<&str>,
-    pub(crate) slot: fn(&mut F) -> &mut Option<String>,
+    slot: fn(&mut F) -> &mut Option<String>,
 }
 
 /// How the text of a field is checked and normalized.
@@ -85,7 +85,7 @@ impl<F, R> Field<F, R> {
         Self { condition: Condition::Within { most, bounds, own }, ..Self::new(least) }
     }
 
-    /// A field that is an optional text. [`text_field!`](crate::text_field) calls it.
+    /// A field that is an optional text. `feed::text_field!` calls it.
     #[must_use]
     pub const fn text(name: &'static str, get: fn(&F) -> Option<&str>, slot: fn(&mut F) -> &mut Option<String>) -> Self {
         Self { text: Some(Text { get, slot }), ..Self::new(name) }
@@ -189,14 +189,37 @@ impl<F, R> Field<F, R> {
         Self { named: Some(Named::code(self.name, dimension)), ..self }
     }
 
+    /// The name of the field in queries; of a range, that of its lower bound.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        self.name
+    }
+
     /// The name of the field in queries, or both names of a range.
     pub fn names(&self) -> impl Iterator<Item = &'static str> {
         let most = if let Condition::Within { most, .. } = self.condition { Some(most) } else { None };
         [self.name].into_iter().chain(most)
     }
 
+    /// The field as one whose values are recorded ones; `None` if it does not say so.
+    #[must_use]
+    pub const fn named(&self) -> Option<Named> {
+        self.named
+    }
+
+    /// Gives a filter a text in the field. Returns false if the field is no text.
+    #[must_use]
+    pub fn set(&self, filter: &mut F, text: &str) -> bool {
+        let Some(own) = &self.text else { return false };
+        *(own.slot)(filter) = Some(text.to_owned());
+        true
+    }
+
     /// Checks and normalizes the field.
-    pub(crate) fn read(&self, filter: &mut F) -> Result<(), Problem> {
+    ///
+    /// # Errors
+    /// `parameter-invalid`, naming the field.
+    pub fn read(&self, filter: &mut F) -> Result<(), Problem> {
         let Some(text) = &self.text else { return Ok(()) };
         let slot = (text.slot)(filter);
         let Some(given) = slot.take() else { return Ok(()) };
@@ -211,7 +234,8 @@ impl<F, R> Field<F, R> {
     }
 
     /// Whether the field selects a record.
-    pub(crate) fn selects(&self, filter: &F, record: &R) -> bool {
+    #[must_use]
+    pub fn selects(&self, filter: &F, record: &R) -> bool {
         let fits = |rule: &dyn Fn(&str) -> bool| self.given(filter).is_none_or(rule);
         match self.condition {
             Condition::Any => true,
@@ -229,7 +253,10 @@ impl<F, R> Field<F, R> {
     }
 
     /// Checks that the field, if it is a range, does not end before it begins.
-    pub(crate) fn check_range(&self, filter: &F) -> Result<(), Problem> {
+    ///
+    /// # Errors
+    /// `parameter-invalid`, naming the lower bound.
+    pub fn check_range(&self, filter: &F) -> Result<(), Problem> {
         let (name, Condition::Within { most, bounds, .. }) = (self.name, &self.condition) else { return Ok(()) };
         match bounds(filter) {
             (Some(low), Some(high)) if low > high => {
@@ -240,17 +267,20 @@ impl<F, R> Field<F, R> {
     }
 
     /// Whether the field is the one by which late news is included.
-    pub(crate) fn is_for_backfill(&self) -> bool {
+    #[must_use]
+    pub fn is_for_backfill(&self) -> bool {
         self.backfill.is_some()
     }
 
     /// Whether the field asks for late news.
-    pub(crate) fn includes_backfill(&self, filter: &F) -> bool {
+    #[must_use]
+    pub fn includes_backfill(&self, filter: &F) -> bool {
         self.backfill.is_some_and(|includes| includes(filter))
     }
 
     /// The order and the query of the search, if the field is given and is one by which changes are found.
-    pub(crate) fn query(&self, filter: &F) -> Option<(u8, TermQuery)> {
+    #[must_use]
+    pub fn query(&self, filter: &F) -> Option<(u8, TermQuery)> {
         let (order, search) = self.search.as_ref()?;
         let query = match search {
             Search::Term(dimension) => TermQuery::Exact(dimension, vec![self.given(filter)?.to_owned()]),
@@ -261,7 +291,8 @@ impl<F, R> Field<F, R> {
     }
 
     /// The words that every record has which the field selects, as far as the field names them.
-    pub(crate) fn words(&self, filter: &F) -> Vec<String> {
+    #[must_use]
+    pub fn words(&self, filter: &F) -> Vec<String> {
         self.words.zip(self.given(filter)).map_or_else(Vec::new, |(words, text)| words(text))
     }
 
@@ -336,6 +367,14 @@ mod tests {
             let mut blank = given(" ");
             assert_eq!((row.read(&mut blank).map(|()| blank.text), read(row, "tx")), (Ok(None), some("TX")));
         }
+    }
+
+    /// Proves that a text is given to the filter by the field that holds it, and by no other one.
+    #[test]
+    fn texts_are_set() {
+        let mut filter = Given::default();
+        assert!(text().set(&mut filter, "a") && filter.text.as_deref() == Some("a"));
+        assert!(!Row::new("least").set(&mut filter, "b") && filter.text.as_deref() == Some("a"));
     }
 
     /// Proves which records a range selects, that it has the names of both bounds, and that one that ends before it begins is refused with its lower bound.
