@@ -126,10 +126,13 @@ fn page(rendered: Rendered, if_none_match: Option<&str>) -> Response {
 async fn in_own_task(read: impl Future<Output = Result<Value, Problem>> + Send + 'static) -> Result<Value, Problem> {
     let mut task = JoinSet::new();
     task.spawn(read);
-    task.join_next().await.and_then(Result::ok).unwrap_or_else(|| {
-        tracing::error!("a task that reads for a page panicked");
-        Err(Problem::new(ErrorCode::Internal, "the operation failed because of an internal error"))
-    })
+    match task.join_next().await {
+        Some(Ok(answer)) => answer,
+        failed => {
+            tracing::error!(?failed, "a task that reads for a page did not end");
+            Err(Problem::new(ErrorCode::Internal, "the operation failed because of an internal error"))
+        }
+    }
 }
 
 impl Reads for Visit<'_> {
