@@ -74,13 +74,20 @@ impl SuppressingStore {
         if let Some(known) = self.known().filter(is_current) {
             return Ok(known.keys);
         }
-        let keys = Arc::new(SuppressedKeys::new(suppressed(&*view).await?.into_iter().map(|(kind, key, _)| (kind, key))));
+        let keys = suppressed(&*view).await?.into_iter().map(|(kind, stored, row)| (kind, compared_key(kind, stored, &row)));
+        let keys = Arc::new(SuppressedKeys::new(keys));
         *self.known.write().unwrap_or_else(PoisonError::into_inner) = Some(KnownKeys { keys: Arc::clone(&keys), generation, seq, checked });
         Ok(keys)
     }
 }
 
-/// Returns all suppressed keys of a generation of the accounts view in normalized form, with their kinds and rows.
+/// The key of a row in the form in which this version compares keys of its kind: an older version may have stored it in another form. Without the key as it was
+/// given, it is the stored one.
+fn compared_key(kind: &KeyKind, stored: String, row: &SuppressionRow) -> String {
+    kind.normalize(&row.key).unwrap_or(stored)
+}
+
+/// Returns all suppressed keys of a generation of the accounts view in the normalized form in which they are stored, with their kinds and rows.
 ///
 /// # Errors
 /// When rows cannot be read.
@@ -393,6 +400,21 @@ mod tests {
             suppress(&inner, seq, key, false).await;
         }
         assert_eq!(everything(&store, &cache).await, before);
+    }
+
+    /// Proves that a key that an older version stored in another form hides what the key as it was given names.
+    #[tokio::test]
+    async fn keys_in_an_older_form_hide() {
+        let dir = tempfile::tempdir().unwrap();
+        let inner = EmbeddedStore::open(dir.path(), Options::default()).unwrap();
+        let accounts = inner.live(&ACCOUNTS).await.unwrap();
+        let given = SuppressionRow { key: "OAK, ANN".to_owned(), ..SuppressionRow::default() };
+        let value = Bytes::from(serde_json::to_vec(&given).unwrap());
+        let write = Write::put(&SUPPRESSIONS, key![PERSON.name, "an older form"], value);
+        accounts.commit(vec![write], &Checkpoint { seq: Seq(1), ..Checkpoint::default() }).await.unwrap();
+        let view = SuppressingStore::new(inner.clone()).live(&DEF).await.unwrap();
+        assert!(view.hide(&row(3)).unwrap().is_some() && view.hide(&row(4)).unwrap().is_none());
+        assert_eq!(view.suppressed_keys(), 1);
     }
 
     /// All files below a directory.
