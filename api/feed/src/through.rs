@@ -12,6 +12,7 @@ use schemas::key;
 use schemas::position::Seq;
 use schemas::views::recalls::day_of;
 use tokio::sync::Mutex as AsyncMutex;
+use upstreams::{Stream, Upstream};
 use view_store::{Range, View};
 
 use super::position::day_text;
@@ -53,7 +54,7 @@ struct CompletedRuns {
 #[derive(Debug)]
 pub struct CompletenessCache {
     source: Source,
-    /// Names under which runs are recorded: upstreams and streams.
+    /// Names under which runs are recorded: upstreams, and streams that every server reads.
     upstreams: Vec<&'static str>,
     completed: Mutex<CompletedRuns>,
     /// Held while rows are read, so that they are read only once.
@@ -62,13 +63,18 @@ pub struct CompletenessCache {
     pub(super) first_ms: OnceLock<i64>,
 }
 
+/// The streams of an upstream that every server reads: those of a file of the operator make data neither complete nor late.
+fn read_by_all(upstream: &'static dyn Upstream) -> impl Iterator<Item = &'static Stream> {
+    upstream.manifest().streams.iter().filter(|stream| !upstream.is_of_local_file(stream))
+}
+
 impl CompletenessCache {
     fn new(source: Source) -> Self {
         let mut upstreams = Vec::new();
-        for upstream in upstreams::ALL.iter().map(|upstream| upstream.manifest()) {
-            let streams: Vec<_> = upstream.streams.iter().filter(|stream| source.reads(stream.topic)).map(|stream| stream.name).collect();
+        for upstream in upstreams::ALL.iter().copied() {
+            let streams: Vec<_> = read_by_all(upstream).filter(|stream| source.reads(stream.topic)).map(|stream| stream.name).collect();
             if !streams.is_empty() {
-                upstreams.push(upstream.name);
+                upstreams.push(upstream.manifest().name);
                 upstreams.extend(streams);
             }
         }
@@ -161,5 +167,20 @@ impl Feeds {
     /// When the rows cannot be read.
     pub async fn completeness(&self, source: &Source, view: &dyn View, seq: Seq, last: Seq) -> Result<Completeness, Problem> {
         self.completeness_cache(source, view).at(view, seq, last).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves which streams do not count: that of the file PTAXSIM, which few operators have.
+    #[test]
+    fn files_of_the_operator_do_not_count() {
+        let all = upstreams::ALL.iter().copied();
+        let counted: Vec<&str> = all.clone().flat_map(read_by_all).map(|stream| stream.name).collect();
+        let left_out: Vec<&str> =
+            all.flat_map(|upstream| upstream.manifest().streams).map(|stream| stream.name).filter(|name| !counted.contains(name)).collect();
+        assert_eq!(left_out, ["cook.ptaxsim"]);
     }
 }

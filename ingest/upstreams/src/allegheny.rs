@@ -105,6 +105,11 @@ struct Cursor {
 }
 
 impl Cursor {
+    /// Whether rows are read by PIN. A run that began without that order continues without it.
+    fn is_by_pin(&self, stream: &Stream) -> bool {
+        stream.name == ASSESSMENTS && (self.rows == 0 || !self.last_pin.is_empty())
+    }
+
     /// The cursor after the last row of a table that has, as the server says, so many rows; and what an operator should know.
     fn finished(self, total: Option<u64>) -> (Self, Option<Incomplete>) {
         let (rows, known) = (self.rows, self.known_rows);
@@ -142,12 +147,10 @@ impl Upstream for Allegheny {
             return Ok(ckan::resource_request(ORIGIN, dataset.resource));
         }
         let offset = usize::try_from(cursor.rows).unwrap_or(usize::MAX);
-        // A run that began without the order by PIN continues without it.
-        let is_by_pin = stream.name == ASSESSMENTS && (cursor.rows == 0 || !cursor.last_pin.is_empty());
         let query = Query {
             resource: dataset.resource,
             fields: dataset.columns,
-            sort: if is_by_pin { BY_PIN } else { BY_ROW },
+            sort: if cursor.is_by_pin(stream) { BY_PIN } else { BY_ROW },
             limit: PAGE_ROWS_MAX,
             offset,
             ..Query::default()
@@ -167,11 +170,18 @@ impl Upstream for Allegheny {
             page.next = Some(json::write_cursor(Cursor { modified, is_read, ..cursor }));
             return Ok(page);
         }
-        let records = ckan::records(stream.name, &body)?;
+        let mut records = ckan::records(stream.name, &body)?;
         let (total, offset) = (records.total, usize::try_from(cursor.rows).unwrap_or(usize::MAX));
-        let next = records.next_offset(offset);
+        let (next, rows, is_by_pin) = (records.next_offset(offset), records.raw.len(), cursor.is_by_pin(stream));
+        if next.is_some() && is_by_pin {
+            records.raw.truncate(roll::rows_of_whole_parcels(&records.raw));
+        }
+        let is_whole = next.is_none() || !is_by_pin || records.raw.len() < rows;
         cursor.rows = cursor.rows.saturating_add(records.raw.len() as u64);
-        map_rows(stream.name, records, today, &mut cursor, &mut page)?;
+        map_rows(stream.name, records, is_whole, today, &mut cursor, &mut page)?;
+        if !is_by_pin {
+            cursor.last_pin.clear();
+        }
         if next.is_none() {
             cursor.last_pin.clear();
             let areas = std::mem::take(&mut cursor.areas);
@@ -215,12 +225,19 @@ impl RunMemory for Allegheny {
     }
 }
 
-fn map_rows(stream: &'static str, records: Records<'_>, today: Date, cursor: &mut Cursor, page: &mut Page) -> Result<(), UpstreamError> {
+fn map_rows(
+    stream: &'static str,
+    records: Records<'_>,
+    is_whole: bool,
+    today: Date,
+    cursor: &mut Cursor,
+    page: &mut Page,
+) -> Result<(), UpstreamError> {
     let Cursor { areas, last_pin, .. } = cursor;
     let records = json::Records::of_list(records.raw);
     match stream {
         SALES_STREAM => roll::map_sales(stream, records, today, areas, page),
-        ASSESSMENTS => roll::map_assessments(stream, records, (areas, last_pin), page),
+        ASSESSMENTS => roll::map_assessments(stream, records, is_whole, (areas, last_pin), page),
         PERMITS_STREAM => permits::map(stream, records, today, page),
         _ => liens::map(stream, records, today, page),
     }

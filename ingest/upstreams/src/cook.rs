@@ -208,11 +208,15 @@ impl RunMemory for Cook {
     }
 
     fn has_request(&self, stream: &Stream, cursor: &UpstreamCursor) -> bool {
-        stream.name != PTAXSIM || ptaxsim::has_file(cursor)
+        !self.has(stream) || ptaxsim::has_file(cursor)
     }
 }
 
 impl LocalFiles for Cook {
+    fn has(&self, stream: &Stream) -> bool {
+        stream.name == PTAXSIM
+    }
+
     fn read(&self, _: &Stream, cursor: &UpstreamCursor, path: &Path) -> Result<Page, UpstreamError> {
         ptaxsim::read(cursor, path)
     }

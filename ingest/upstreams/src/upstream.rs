@@ -404,6 +404,9 @@ pub trait Files {
 
 /// An upstream with a stream that reads a file which the operator has on this machine, see [`Request::local_file`].
 pub trait LocalFiles {
+    /// Whether a stream reads the file. Up to which day it was read is not up to which day the data of its service is complete: most operators have no such file.
+    fn has(&self, stream: &Stream) -> bool;
+
     /// Reads the page at a cursor. The file may be another one than that of the page before.
     ///
     /// # Errors
@@ -483,6 +486,12 @@ impl dyn Upstream + '_ {
         let no_files =
             || UpstreamError::Stop { stream: stream.name, field: "download".to_owned(), reason: "the stream reads no files".to_owned() };
         self.files().ok_or_else(no_files)?.open(stream, cursor, file, at)
+    }
+
+    /// See [`LocalFiles::has`].
+    #[must_use]
+    pub fn is_of_local_file(&self, stream: &Stream) -> bool {
+        self.local_files().is_some_and(|files| files.has(stream))
     }
 
     /// See [`LocalFiles::read`].

@@ -2,7 +2,6 @@
 
 use std::ops::RangeInclusive;
 
-use feed::cursor;
 use feed::places::{Ranked, Segment, Selects, Total, Walk};
 use feed::watchable::WatchableFeed;
 use jiff::civil::Date;
@@ -85,15 +84,11 @@ impl<S: WatchableFeed> Reader<S> {
         after.map_or(Ok(()), |after| S::FEED.check_after(self.context(), list, filter, after))
     }
 
-    /// Refuses an `after` of a caller below the paid tier, who gets the first page only: the same page again would look like the next one.
-    ///
-    /// # Errors
-    /// `cursor-invalid`.
-    pub fn refuse_after(&self, after: Option<&str>) -> Result<(), Problem> {
-        let Some((redaction, _)) = S::FEED.source.redaction_for(self.call()).zip(after) else { return Ok(()) };
+    /// Says that an answer has the first page, to a caller below the paid tier who gets no other and asks for one with `after`.
+    pub fn note_first_page(&mut self, after: Option<&str>) {
+        let Some((redaction, _)) = S::FEED.source.redaction_for(self.call()).zip(after) else { return };
         let tier = redaction.whole_from.as_str();
-        let detail = format!("`after` needs a key of tier {tier} or above: without one an answer has one page; leave it out");
-        Err(cursor::invalid(&detail).about("after"))
+        self.note(format!("this is the first page again: the page that `after` asks for needs a key of tier {tier} or above"));
     }
 
     /// Rows of a ranked list for callers below the paid tier: always of the first page, in an order that follows from the redacted form alone, so that

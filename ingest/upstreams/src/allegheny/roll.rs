@@ -8,6 +8,7 @@ use schemas::facts::FactData;
 use schemas::facts::parcels::{self, ParcelFact};
 use schemas::facts::sales::{self, SaleFact};
 use serde::Deserialize;
+use serde_json::value::RawValue;
 use texts::allegheny::parse_pin;
 use texts::numbers::has_only_digits;
 use texts::owner_names::shown_owner_kind;
@@ -157,13 +158,23 @@ fn pin(row: &Row<'_>) -> Result<String, (String, String)> {
     parse_pin(row.parid.text()).map_err(|_| (short(&row.parid), "PARID is absent or does not have the 16 characters of a PIN".to_owned()))
 }
 
+/// How many rows of a page that another one follows are of parcels whose rows are all in it: those before the rows of the last parcel, which the next page
+/// reads again. All of them, if the page has no other parcel.
+pub(super) fn rows_of_whole_parcels(rows: &[&RawValue]) -> usize {
+    let pin_of = |row: &&RawValue| serde_json::from_str::<Row<'_>>(row.get()).ok().and_then(|row| parse_pin(row.parid.text()).ok());
+    let Some(last) = rows.last().map(pin_of) else { return 0 };
+    let of_last = rows.iter().rev().take_while(|row| pin_of(row) == last).count();
+    if of_last == rows.len() { of_last } else { rows.len() - of_last }
+}
+
 /// Maps the rows of assessments. The day of which a row is, is not read: it changes each month, and with it every fact would. Of several rows of a parcel,
-/// one for the card of each building, the first counts, also if the others are on the next page: `last` is the last PIN of the page before, and then of this
-/// one. The floor area of such a parcel is unknown, since a card has that of its building and the value is that of the parcel; only where a page ends between
-/// two of its cards, it is that of the first. Facts and rejected rows are in the page; the parcels of each municipality and year are counted in the areas.
+/// one for the card of each building, the first counts, also if the page before ended among them: `last` is the last PIN of that page, and then of this one. The
+/// floor area of such a parcel is unknown, since a card has that of its building and the value is that of the parcel. So is that of the one parcel of a page that
+/// is not whole. Facts and rejected rows are in the page; the parcels of each municipality and year are counted in the areas.
 pub(super) fn map_assessments(
     stream: &'static str,
     records: Records<'_>,
+    is_whole: bool,
     (areas, last): (&mut Areas, &mut String),
     page: &mut Page,
 ) -> Result<(), UpstreamError> {
@@ -184,7 +195,7 @@ pub(super) fn map_assessments(
         Ok(Some(Box::new(fact)))
     })?;
     page.observations.extend(facts.into_iter().flatten().map(|mut fact| {
-        fact.floor_area = fact.floor_area.filter(|_| !with_cards.contains(&fact.pin));
+        fact.floor_area = fact.floor_area.filter(|_| is_whole && !with_cards.contains(&fact.pin));
         Observation::new(format!("{stream}/{}", fact.pin), FactData::Parcel(fact))
     }));
     page.rejects.extend(rejects);

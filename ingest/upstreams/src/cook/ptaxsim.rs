@@ -1,6 +1,6 @@
 //! The database file PTAXSIM of the county's assessor, of which the operator has a copy on this machine: which parcels have an exemption of a residence.
 //!
-//! The last [`YEARS`] tax years of its table `pin` are read, the earliest first, each in pages in the order of the table's key: year and PIN. Each page opens
+//! The last tax year of its table `pin` is read, since rule X4 asks for no other, in pages in the order of the table's key: year and PIN. Each page opens
 //! the file again, read-only, so a run is interrupted and continued between any two of them. A file with another table, key or type is refused with the
 //! reason, and a row with another type or a longer text is rejected.
 //!
@@ -13,7 +13,7 @@ use std::path::Path;
 use rusqlite::config::DbConfig;
 use rusqlite::limits::Limit;
 use rusqlite::types::ValueRef;
-use rusqlite::{Connection, Error, ErrorCode, OpenFlags, Params};
+use rusqlite::{Connection, Error, ErrorCode, OpenFlags};
 use schemas::facts::FactData;
 use schemas::facts::parcels::{self, ParcelFact};
 use schemas::position::UpstreamCursor;
@@ -25,8 +25,6 @@ use crate::{Observation, Page, Reject, Request, Settings, UpstreamError, Window,
 
 /// The setting with the path of the file.
 const SETTING: &str = "ptaxsim_path";
-/// How many tax years are read: the last ones of the file.
-const YEARS: i64 = 3;
 /// The first year that is a tax year.
 const YEAR_MIN: i64 = 1_990;
 /// The rows of a page.
@@ -58,9 +56,9 @@ const NEW_EXEMPTIONS: [&str; 2] = ["exe_vet_dis_100", "exe_wwii"];
 struct Cursor {
     /// The current year, after which no tax year can be.
     current: i64,
-    /// The tax year of the page; 0 for the first one of the run.
+    /// The tax year that is read; 0 on the first page.
     year: i64,
-    /// The PIN after which the page begins; empty for the first page of a year.
+    /// The PIN after which the page begins; empty for the first page.
     after: String,
     /// Whether no file is configured, so that there is nothing to read.
     is_without_file: bool,
@@ -101,17 +99,14 @@ pub(super) fn request(cursor: &UpstreamCursor, settings: &Settings) -> Result<Re
 pub(super) fn read(cursor: &UpstreamCursor, path: &Path) -> Result<Page, UpstreamError> {
     let cursor: Cursor = json::read_cursor(PTAXSIM, cursor)?;
     let table = Table::open(path)?;
-    let year = if cursor.year == 0 { table.first_year(cursor.current)? } else { cursor.year };
+    let year = if cursor.year == 0 { table.last_year(cursor.current)? } else { cursor.year };
     let rows = table.rows(year, &cursor.after)?;
     let lacking = |is_absent: fn(&Row) -> bool| rows.iter().filter(|row| is_absent(row)).count();
     drift::share(PTAXSIM, "class", lacking(|row| row.class.is_none()), rows.len())?;
     drift::share(PTAXSIM, "exe_homeowner", lacking(|row| row.is_exempt.is_none()), rows.len())?;
     let mut page = page_of(&rows);
-    let next = match rows.last().filter(|_| rows.len() == PAGE_ROWS) {
-        Some(last) => Some(Cursor { year, after: last.pin.clone(), ..cursor }),
-        None => table.year_after(year, cursor.current)?.map(|year| Cursor { year, after: String::new(), ..cursor }),
-    };
-    page.next = next.map(json::write_cursor);
+    let last = rows.last().filter(|_| rows.len() == PAGE_ROWS);
+    page.next = last.map(|last| json::write_cursor(Cursor { year, after: last.pin.clone(), ..cursor }));
     Ok(page)
 }
 
@@ -184,23 +179,12 @@ impl Table {
         Ok(Self { file, exemptions })
     }
 
-    /// The first tax year that is read.
-    fn first_year(&self, current: i64) -> Result<i64, UpstreamError> {
-        let no_rows = || stop("pin", "the table has no rows");
-        let last = self.year("SELECT max(year) FROM pin", (), current)?.ok_or_else(no_rows)?;
-        self.year_after(last - YEARS, current)?.ok_or_else(no_rows)
-    }
-
-    /// The tax year that follows a year; `None` if there is none.
-    fn year_after(&self, year: i64, current: i64) -> Result<Option<i64>, UpstreamError> {
-        self.year("SELECT min(year) FROM pin WHERE year > ?1", (year,), current)
-    }
-
-    fn year(&self, query: &str, parameters: impl Params, current: i64) -> Result<Option<i64>, UpstreamError> {
-        let read = self.file.query_row(query, parameters, |row| {
+    /// The last tax year of the table.
+    fn last_year(&self, current: i64) -> Result<i64, UpstreamError> {
+        let read = self.file.query_row("SELECT max(year) FROM pin", (), |row| {
             Ok(match row.get_ref(0)? {
-                ValueRef::Null => Ok(None),
-                ValueRef::Integer(year) if (YEAR_MIN..=current).contains(&year) => Ok(Some(year)),
+                ValueRef::Null => Err(stop("pin", "the table has no rows")),
+                ValueRef::Integer(year) if (YEAR_MIN..=current).contains(&year) => Ok(year),
                 ValueRef::Integer(year) => Err(stop("year", format!("{year} is no tax year"))),
                 _ => Err(stop("year", "is no whole number")),
             })

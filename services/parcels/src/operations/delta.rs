@@ -22,6 +22,8 @@ const REDACTED_ROWS_MAX: usize = 25;
 const RESOLVED: &str = "resolved.";
 /// Begins the `next` of a page that ends among the new parcels.
 const NEW: &str = "new.";
+/// What selects the rows of both lists: all of them.
+const LIST_FILTER: &str = "delta";
 
 /// Arguments of `delta`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -93,9 +95,19 @@ async fn page(
 ) -> Result<(Vec<Parcel>, Option<String>), Problem> {
     let list = delta_list(county, cycle, is_new);
     let part = Segment { buckets: 0..=0, ranks: 0..=0 };
-    let found = reader.ranked_page(Walk { list: &list, part, filter: "delta", limit, after }, None).await?;
+    let found = reader.ranked_page(Walk { list: &list, part, filter: LIST_FILTER, limit, after }, None).await?;
     let begin = if is_new { NEW } else { RESOLVED };
     Ok((found.items, found.next.map(|next| format!("{begin}{next}"))))
+}
+
+/// Checks the `after` of a call below the paid tier, which gets the first page whatever is asked.
+fn check_after(reader: &Reader<Parcels>, (county, cycle): (&str, &str), after: Option<&str>) -> Result<(), Problem> {
+    let (is_new, place) = match after.map(|after| (after.strip_prefix(RESOLVED), after)) {
+        Some((Some(place), _)) => (false, Some(place).filter(|place| !place.is_empty())),
+        Some((None, after)) => (true, Some(after.strip_prefix(NEW).unwrap_or(after))),
+        None => return Ok(()),
+    };
+    reader.check_after(&delta_list(county, cycle, is_new), LIST_FILTER, place)
 }
 
 impl Read for Arguments {
@@ -122,7 +134,6 @@ impl Read for Arguments {
 
     async fn answer(self, filter: Filter, reader: &mut Reader<Parcels>) -> Result<Delta, Problem> {
         let is_redacted = reader.is_limited();
-        reader.refuse_after(self.after.as_deref())?;
         let limit = reader.limit();
         let county = filter.county.unwrap_or_else(|| cook::COUNTY.to_owned());
         let current = counts::cycle(&reader.at, &county).await?;
@@ -133,6 +144,8 @@ impl Read for Arguments {
             reader.redaction();
         }
         let (new, resolved, next) = if is_redacted {
+            check_after(reader, place, self.after.as_deref())?;
+            reader.note_first_page(self.after.as_deref());
             let limit = limit.min(REDACTED_ROWS_MAX);
             let (new, _) = page(reader, place, true, limit, None).await?;
             let (resolved, _) = page(reader, place, false, limit, None).await?;

@@ -90,7 +90,8 @@ impl Read for Arguments {
 
     async fn answer(self, filter: Filter, reader: &mut Reader<Parcels>) -> Result<Leads, Problem> {
         let is_redacted = reader.is_limited();
-        reader.refuse_after(self.after.as_deref())?;
+        check_after(reader, &filter, self.after.as_deref())?;
+        reader.note_first_page(self.after.as_deref());
         let limit = reader.limit();
         let counts = Counts::read(reader.context(), &reader.at, &filter).await?;
         if counts.total() > 0 {

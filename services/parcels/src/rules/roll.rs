@@ -22,9 +22,6 @@ const SALES_MAX: usize = 5;
 const FLOOR_AREA_MIN: i64 = 100;
 /// The rule, as records name it.
 const METHOD: &str = "over-assessment/1: own arm's-length sale against the median of sold peers of the class";
-/// The rule, as records of parcels of Cook County name it that have no sale which counts.
-const METHOD_WITHOUT_SALE: &str = "over-assessment/1: own arm's-length sale against the median of sold peers of the class; no value per square foot is \
-    compared without a sale, since no floor area of this county is read";
 /// The rule for Allegheny County.
 const ALLEGHENY_METHOD: &str =
     "over-assessment/1: own valid sale against the median of sold peers of the use in the municipality; values of the base year 2012";
@@ -301,7 +298,7 @@ impl Roll {
             }
             None => {
                 let township = cook::township_name(&latest.township).unwrap_or_default().to_owned();
-                (cook::class_label(&year.class).to_owned(), township, if is_by_sale { METHOD } else { METHOD_WITHOUT_SALE })
+                (cook::class_label(&year.class).to_owned(), township, METHOD)
             }
         };
         let mut parcel = Parcel {
