@@ -23,7 +23,7 @@ use schemas::position::Seq;
 use schemas::views::deliveries::Delivery;
 use schemas::views::watches::SavedItem;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Value, json};
 use view_store::View;
 
 /// How many changes are read per page.
@@ -343,15 +343,41 @@ impl<S: WebhookFeed> WatchMatcher for MatcherOf<S> {
     }
 }
 
+/// The member that holds the kind and the value of a watched entity; see [`WatchableFeed::ENTITY_KINDS`].
+const KIND_AND_VALUE: &str = "entity";
+
 /// The messages of a service whose feed can be filtered.
 pub trait WatchMessages: WatchableFeed {
+    /// What a message reports, in its member `event`.
+    const EVENT: &'static str;
+    /// What a message says about the limits of its contents, in its member `disclaimer`.
+    const DISCLAIMER: Option<&'static str> = None;
     /// The most changes that one message carries.
     const CHANGES_MAX: usize = 20;
     /// See [`WebhookFeed::IS_DAILY`].
     const IS_DAILY: bool = false;
 
+    /// Returns the object with all members of a message but `event` and `disclaimer`. By default these are `changes` and the members of the watched entity;
+    /// an entity with a kind and a value is the member `watch`.
+    fn members(entity: Self::WatchedEntity, changes: Vec<Self::Shown>) -> Value {
+        let mut members = json!(entity);
+        if let Some(members) = members.as_object_mut() {
+            let named = if Self::ENTITY_KINDS.is_empty() { None } else { members.remove(KIND_AND_VALUE) };
+            members.extend(named.map(|named| ("watch".to_owned(), named)));
+            members.insert("changes".to_owned(), json!(changes));
+        }
+        members
+    }
+
     /// Renders the body of a message from the watched entity and the selected changes.
-    fn message(entity: Self::WatchedEntity, changes: Vec<Self::Shown>) -> Value;
+    fn message(entity: Self::WatchedEntity, changes: Vec<Self::Shown>) -> Value {
+        let mut message = Self::members(entity, changes);
+        if let Some(members) = message.as_object_mut() {
+            members.insert("event".to_owned(), Value::from(Self::EVENT));
+            members.extend(Self::DISCLAIMER.map(|text| ("disclaimer".to_owned(), Value::from(text))));
+        }
+        message
+    }
 }
 
 impl<S: WatchMessages> WebhookFeed for S {

@@ -91,15 +91,8 @@ impl WatchableFeed for Aviation {
 }
 
 impl WatchMessages for Aviation {
-    fn message(entity: WatchedEntity, changes: Vec<Changed<AirworthinessDirective>>) -> Value {
-        let mut message = json!({ "event": "aviation.directive", "changes": changes, "disclaimer": DISCLAIMER });
-        if let Some(fields) = message.as_object_mut() {
-            for (field, name) in [("make", entity.make), ("model", entity.model), ("fleet", entity.fleet)] {
-                fields.extend(name.map(|name| (field.to_owned(), Value::String(name))));
-            }
-        }
-        message
-    }
+    const EVENT: &'static str = "aviation.directive";
+    const DISCLAIMER: Option<&'static str> = Some(DISCLAIMER);
 }
 
 #[cfg(test)]

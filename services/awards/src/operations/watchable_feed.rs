@@ -105,8 +105,10 @@ impl UpstreamRecords for Awards {
 }
 
 impl WatchMessages for Awards {
-    fn message(entity: WatchedEntity, changes: Vec<Changed>) -> Value {
-        json!({ "event": "award_activity", "contractor": entity.contractor, "changes": changes })
+    const EVENT: &'static str = "award_activity";
+
+    fn members(entity: WatchedEntity, changes: Vec<Changed>) -> Value {
+        json!({ "contractor": entity.contractor, "changes": changes })
     }
 }
 
@@ -114,7 +116,8 @@ impl WatchMessages for Awards {
 mod tests {
     use super::*;
 
-    /// Proves that a watch selects changes of long ago only if its entity asks for them, and that entities of older versions can be read.
+    /// Proves that a watch selects changes of long ago only if its entity asks for them, that entities of older versions can be read, and the members
+    /// of its message.
     #[test]
     fn backfill_of_watches() {
         for (entity, include_backfill) in
@@ -123,7 +126,9 @@ mod tests {
             let given: WatchedEntity = serde_json::from_value(entity.clone()).unwrap();
             let (watched, filter) = Awards::parse_entity(given).unwrap();
             let expected = Filter { recipient: Some("acme".to_owned()), include_backfill, ..Filter::default() };
-            assert_eq!((serde_json::to_value(watched).unwrap(), filter), (entity, expected));
+            assert_eq!((json!(watched), filter), (entity, expected));
+            let message = json!({ "event": "award_activity", "contractor": "acme", "changes": [] });
+            assert_eq!(Awards::message(watched, Vec::new()), message);
         }
     }
 }

@@ -114,13 +114,14 @@ impl WatchableFeed for Cadence {
 }
 
 impl WatchMessages for Cadence {
+    const EVENT: &'static str = "restock";
     const CHANGES_MAX: usize = 1;
 
-    fn message(entity: WatchedEntity, mut changes: Vec<Changed>) -> Value {
+    fn members(entity: WatchedEntity, mut changes: Vec<Changed>) -> Value {
         let change = changes.pop();
         let restock = change.as_ref().and_then(|change| change.restock.clone());
         let id = change.as_ref().map(|change| change.record.id().to_owned()).or(entity.item);
-        json!({ "event": "restock", "item": id, "niche": entity.niche, "query": entity.query, "restock": restock, "change": change })
+        json!({ "item": id, "niche": entity.niche, "query": entity.query, "restock": restock, "change": change })
     }
 }
 

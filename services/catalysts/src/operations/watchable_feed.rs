@@ -80,9 +80,7 @@ impl WatchableFeed for Catalysts {
 }
 
 impl WatchMessages for Catalysts {
-    fn message(entity: WatchedEntity, changes: Vec<Changed>) -> Value {
-        json!({ "event": "catalyst", "watch": entity.entity, "changes": changes })
-    }
+    const EVENT: &'static str = "catalyst";
 }
 
 #[cfg(test)]
@@ -107,6 +105,15 @@ mod tests {
         assert!(["backfill", "before", "record"].iter().all(|name| plain.get(name).is_none()), "{plain}");
         let late = of(true, Some(Catalyst { id: "cat/0".into(), ..Catalyst::default() }));
         assert_eq!((&late["backfill"], &late["before"]["id"]), (&json!(true), &json!("cat/0")));
+    }
+
+    /// Proves the members of a message: its event, the kind and the value that are watched, and the changes.
+    #[test]
+    fn messages() {
+        let watched = json!({ "type": "ticker", "value": "CLDB" });
+        let entity = serde_json::from_value(json!({ "entity": watched })).unwrap();
+        let expected = json!({ "event": "catalyst", "watch": watched, "changes": [] });
+        assert_eq!(Catalysts::message(entity, Vec::new()), expected);
     }
 
     /// Proves what can be watched, and that anything else is refused with the nearest known type.

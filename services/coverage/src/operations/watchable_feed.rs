@@ -54,12 +54,10 @@ impl WatchableFeed for Coverage {
 }
 
 impl WatchMessages for Coverage {
+    const EVENT: &'static str = "coverage.leads";
+    const DISCLAIMER: Option<&'static str> = Some(DISCLAIMER);
     const CHANGES_MAX: usize = 200;
     const IS_DAILY: bool = true;
-
-    fn message(entity: WatchedEntity, changes: Vec<Changed<Lead>>) -> Value {
-        json!({ "event": "coverage.leads", "filter": entity.filter, "changes": changes, "disclaimer": DISCLAIMER })
-    }
 }
 
 #[cfg(test)]
@@ -85,6 +83,14 @@ mod tests {
         }
         assert!(of(json!({})).unwrap_err().contains("at least one of state"));
         assert!(of(json!({"state": "Colorado"})).unwrap_err().contains("filter.state"));
+    }
+
+    /// Proves the members of a message: its event, the filter, the changes, and what the leads are not.
+    #[test]
+    fn messages() {
+        let entity = serde_json::from_value(json!({ "filter": { "state": "CO" } })).unwrap();
+        let expected = json!({ "event": "coverage.leads", "filter": { "state": "CO" }, "changes": [], "disclaimer": DISCLAIMER });
+        assert_eq!(Coverage::message(entity, Vec::new()), expected);
     }
 
     /// Proves that a watch of leads needs a key of tier business, and that a message carries at most 200 of them, of one day.

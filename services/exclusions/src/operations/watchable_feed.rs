@@ -57,8 +57,11 @@ impl WatchableFeed for Exclusions {
 }
 
 impl WatchMessages for Exclusions {
-    fn message(entity: WatchedEntity, changes: Vec<Changed<Exclusion>>) -> Value {
-        json!({ "event": "exclusions.signal", "watch": entity, "changes": changes, "disclaimer": DISCLAIMER })
+    const EVENT: &'static str = "exclusions.signal";
+    const DISCLAIMER: Option<&'static str> = Some(DISCLAIMER);
+
+    fn members(entity: WatchedEntity, changes: Vec<Changed<Exclusion>>) -> Value {
+        json!({ "watch": entity, "changes": changes })
     }
 }
 

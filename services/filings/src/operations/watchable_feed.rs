@@ -93,11 +93,12 @@ fn scored(filing: Filing) -> Filing {
 }
 
 impl WatchMessages for Filings {
+    const EVENT: &'static str = "new_filing";
     const CHANGES_MAX: usize = 1;
 
-    fn message(entity: WatchedEntity, mut changes: Vec<Changed>) -> Value {
+    fn members(entity: WatchedEntity, mut changes: Vec<Changed>) -> Value {
         let filing = changes.pop();
         let company = filing.as_ref().map_or("", |filing| filing.record.company.as_str());
-        json!({ "event": "new_filing", "cik": entity.cik, "company": company, "filing": filing })
+        json!({ "cik": entity.cik, "company": company, "filing": filing })
     }
 }

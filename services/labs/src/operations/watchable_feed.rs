@@ -79,7 +79,5 @@ impl WatchableFeed for Labs {
 }
 
 impl WatchMessages for Labs {
-    fn message(entity: WatchedEntity, changes: Vec<Changed<ShownLead>>) -> Value {
-        json!({ "event": "lab_lead", "watch": entity.entity, "changes": changes })
-    }
+    const EVENT: &'static str = "lab_lead";
 }

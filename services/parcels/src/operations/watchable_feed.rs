@@ -67,15 +67,8 @@ impl WatchableFeed for Parcels {
 }
 
 impl WatchMessages for Parcels {
-    fn message(entity: WatchedEntity, changes: Vec<Changed<Parcel>>) -> Value {
-        let mut message = json!({ "event": "parcels.changed", "changes": changes, "disclaimer": DISCLAIMER });
-        for (name, value) in [("pin", entity.pin), ("county", entity.county), ("township", entity.township), ("minTier", entity.min_tier)] {
-            if let Some(value) = value {
-                message[name] = value.into();
-            }
-        }
-        message
-    }
+    const EVENT: &'static str = "parcels.changed";
+    const DISCLAIMER: Option<&'static str> = Some(DISCLAIMER);
 }
 
 #[cfg(test)]

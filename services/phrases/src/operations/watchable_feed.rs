@@ -83,12 +83,13 @@ impl WatchableFeed for Phrases {
 }
 
 impl WatchMessages for Phrases {
+    const EVENT: &'static str = "label";
     const CHANGES_MAX: usize = 1;
 
-    fn message(entity: WatchedEntity, mut changes: Vec<Changed>) -> Value {
+    fn members(entity: WatchedEntity, mut changes: Vec<Changed>) -> Value {
         let change = changes.pop();
         let label = change.as_ref().map(|change| change.record.label.clone());
-        json!({ "event": "label", "phrase": entity.phrase, "label": label, "change": change })
+        json!({ "phrase": entity.phrase, "label": label, "change": change })
     }
 }
 

@@ -107,9 +107,7 @@ impl UpstreamRecords for Research {
 }
 
 impl WatchMessages for Research {
-    fn message(entity: WatchedEntity, changes: Vec<Changed>) -> Value {
-        json!({ "event": "new_funding", "watch": entity.entity, "changes": changes })
-    }
+    const EVENT: &'static str = "new_funding";
 }
 
 #[cfg(test)]
