@@ -1,5 +1,5 @@
-//! What a row of Allegheny County says of a parcel and of who owns it, and which rules flag its exemption for that. A flag says what the record shows, and draws
-//! no conclusion.
+//! What a row of Allegheny County says of a parcel and of who owns it, and which rules flag its exemption for that; and which uses of both counties are no
+//! home. A flag says what the record shows, and draws no conclusion.
 
 use serde::{Deserialize, Serialize};
 use texts::person_names::is_like_person;
@@ -8,6 +8,8 @@ use texts::person_names::is_like_person;
 const COMPANY_KINDS: [&str; 4] = ["CORPORATION", "COMPANY", "LLC", "PARTNERSHIP"];
 /// The classes of uses that are no institution.
 const OTHER_CLASSES: [&str; 3] = ["RESIDENTIAL", "COMMERCIAL", "INDUSTRIAL"];
+/// Words of uses that are vacant land, or a building of more than 4 units, in capitals: those of Allegheny County, and of the classes of Cook County.
+const NO_HOME: [&str; 3] = ["VACANT", "SEVEN OR MORE UNITS", "7 UNITS OR MORE"];
 /// Words of uses of institutions, in capitals.
 const INSTITUTION_WORDS: [&str; 16] = [
     "CHURCH",
@@ -67,10 +69,16 @@ fn is_company(owner_kind: &str) -> bool {
     COMPANY_KINDS.iter().any(|kind| owner_kind.contains(kind))
 }
 
-/// Whether the words of a use name vacant land, or a building of more than 4 units.
-fn is_no_home(use_label: &str) -> bool {
-    let label = use_label.to_uppercase();
-    label.contains("VACANT") || label.starts_with("APART")
+/// Whether the name of a use or class is one of vacant land, or of a building of more than 4 units.
+#[must_use]
+pub fn is_no_home(label: &str) -> bool {
+    let label = label.to_uppercase();
+    NO_HOME.iter().any(|words| label.contains(words))
+}
+
+/// Whether a use of Allegheny County is no home. Its buildings of more than 4 units are `APART: 5-19 UNITS`; classes of Cook County that begin so have fewer.
+fn is_no_home_of_allegheny(use_label: &str) -> bool {
+    is_no_home(use_label) || use_label.to_uppercase().starts_with("APART")
 }
 
 fn is_other_use(details: &Details) -> bool {
@@ -124,7 +132,7 @@ pub fn found(details: &Details, shared: usize) -> Vec<(&'static str, String, Vec
                 flag("X5", shows, of_home(vec![field("first TAXYEAR with HOMESTEADFLAG", &year.to_string())]));
             }
         }
-        if is_no_home(&details.use_label) {
+        if is_no_home_of_allegheny(&details.use_label) {
             let shows = format!("a homestead exclusion, and the use {}", details.use_label);
             flag("X4", shows, of_home(vec![field("USEDESC", &details.use_label)]));
         }

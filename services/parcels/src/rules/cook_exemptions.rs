@@ -4,6 +4,7 @@
 use crate::record::flag::{ExemptionYear, Flag, exemption_year, flag_counts};
 use fold::records::{DecisionRow, State};
 use fold::undecided::Undecided;
+use property::exemptions::is_no_home;
 use schemas::clock::day_of;
 use schemas::facts::parcels::ParcelFact;
 use texts::cook::{COUNTY, class_label};
@@ -12,8 +13,6 @@ use super::exemptions::{id, set};
 use super::state::ParcelsRules;
 
 const RULE: &str = "X4";
-/// Words of the names of classes that are vacant land, or a building of more than 4 units.
-const NO_HOME: [&str; 3] = ["vacant land", "seven or more units", "7 units or more"];
 
 /// The rows that the decision of an exemption reads.
 pub(super) fn reads(pin: &str) -> Vec<DecisionRow> {
@@ -30,13 +29,12 @@ pub(super) fn decide(state: &mut State<'_, ParcelsRules>, fact: &ParcelFact, at_
     }
     state.change(&exemption_year(COUNTY), |newest: &mut ExemptionYear| newest.tax_year = fact.year)?;
     let label = class_label(&fact.class);
-    let is_no_home = NO_HOME.iter().any(|words| label.to_lowercase().contains(words));
     let exempt_since = known.as_ref().map_or_else(|| day_of(at_ms).to_string(), |flag| flag.exempt_since.clone());
     let (year, class) = (fact.year, &fact.class);
     let statement = format!("the record shows an exemption of a residence for the tax year {year}, and the class {class}: {label}");
     let evidence = vec![format!("year: {year}"), "exe_* of a residence: above 0".to_owned(), format!("class: {class}")];
     let flag = || Flag { rule: RULE.to_owned(), statement, evidence, exempt_since, ..Flag::default() };
-    let flags: Vec<Flag> = (fact.is_homestead && is_no_home).then(flag).into_iter().collect();
+    let flags: Vec<Flag> = (fact.is_homestead && is_no_home(label)).then(flag).into_iter().collect();
     let before: Vec<String> = known.into_iter().map(|flag| flag.rule).collect();
     set(state, (COUNTY, fact.pin.as_str()), &before, flags).map(drop)
 }
