@@ -19,7 +19,8 @@ pub const EXEMPTION: &str = "exemption";
 /// The kind of a record that says that nearly all parcels of a neighbourhood, or of a township, have the values of a stage.
 pub const CYCLE: &str = "cycle";
 /// The kind of a record that follows the cycle of a township, for each of [`PARTS`] parts of its parcels: those that are compared by their floor area are
-/// decided again a part at a time.
+/// decided again a part at a time. The same kind of sales follows the record that all sales of a township were read: a cycle that waited for them is closed
+/// by then.
 pub const PART: &str = "part";
 /// In how many parts the parcels of a township are decided again that are compared by their floor area.
 pub const PARTS: i64 = 16;

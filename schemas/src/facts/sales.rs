@@ -8,9 +8,6 @@ use crate::canonical::{Order, canonical};
 pub const SALE: &str = "sale";
 /// The kind of a record that says that all sales of a township were read.
 pub const READ: &str = "read";
-/// The kind of a record that follows the one of a township that was read, for each of [`super::parcels::PARTS`] parts of its parcels: a cycle that waited for
-/// the sales is closed by then, and the parcels that are compared by their floor area are decided again a part at a time.
-pub const PART: &str = "part";
 
 /// One record. Texts are trimmed and white space is collapsed; `""` means unknown. No name of an owner, buyer or seller is stored.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -18,7 +15,7 @@ pub const PART: &str = "part";
 pub struct SaleFact {
     /// The stream that published it.
     pub stream: String,
-    /// What it is: [`SALE`], [`READ`] or [`PART`].
+    /// What it is: [`SALE`], [`READ`] or [`PART`](super::parcels::PART).
     pub kind: String,
     /// The number of the sale; `""` for a township that was read.
     pub sale: String,

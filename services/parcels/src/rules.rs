@@ -100,7 +100,7 @@ impl Rules for ParcelsRules {
                 of_parcel(&data.pin).into_iter().chain([DecisionRow::State(owner_key(&fact.key))]).collect()
             }
             Some(ParcelsFact::Lien(_)) => liens::reads(&fact.key),
-            Some(ParcelsFact::Sale(data)) if data.kind == sales::PART => cycle::reads_of_part(&data.township, data.part),
+            Some(ParcelsFact::Sale(data)) if data.kind == parcels::PART => cycle::reads_of_part(&data.township, data.part),
             Some(ParcelsFact::Sale(data)) => vec![DecisionRow::State(township_key(&data.township))],
             None => match projects::pin_of(&fact.key) {
                 Some(pin) => of_parcel(pin),
@@ -149,7 +149,7 @@ impl Rules for ParcelsRules {
             (FactKind::Observed, Some(ParcelsFact::Sale(data))) if data.kind == sales::READ => {
                 cycle::sales_read(state, &data.township, fact.observed_at)
             }
-            (FactKind::Observed, Some(ParcelsFact::Sale(data))) if data.kind == sales::PART => {
+            (FactKind::Observed, Some(ParcelsFact::Sale(data))) if data.kind == parcels::PART => {
                 cycle::decide_part(state, &data.township, data.part, None)
             }
             (FactKind::Observed, Some(ParcelsFact::Sale(data))) => {

@@ -341,7 +341,7 @@ fn with_parts(whole: Observation) -> Vec<Observation> {
         let mut data = whole.data.clone();
         match &mut data {
             FactData::Parcel(fact) => (fact.kind, fact.part) = (parcels::PART.to_owned(), Some(part)),
-            FactData::Sale(fact) => (fact.kind, fact.part) = (sales::PART.to_owned(), Some(part)),
+            FactData::Sale(fact) => (fact.kind, fact.part) = (parcels::PART.to_owned(), Some(part)),
             _ => {}
         }
         Observation::new(format!("{}/part/{part}", whole.key), data)

@@ -62,7 +62,7 @@ fn parts(year: i64) -> Vec<FactOf> {
 /// The facts of the parts of the ward, which follow the one that its sales were read.
 fn parts_of_sales() -> Vec<FactOf> {
     let part = |part: i64| {
-        let data = SaleFact { kind: sales::PART.into(), township: "104".into(), part: Some(part), ..SaleFact::default() };
+        let data = SaleFact { kind: parcels::PART.into(), township: "104".into(), part: Some(part), ..SaleFact::default() };
         testing::fact(format!("allegheny.sales/read/104/part/{part}"), FactKind::Observed, NOON, Some(ParcelsFact::Sale(Box::new(data))))
     };
     (0..parcels::PARTS).map(part).collect()
