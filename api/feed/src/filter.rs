@@ -317,6 +317,12 @@ pub fn includes_backfill<F: Filter>(filter: &F) -> bool {
     F::FIELDS.iter().any(|field| field.includes_backfill(filter))
 }
 
+/// The name of the first of some fields that a filter gives; each says whether it is given.
+#[must_use]
+pub fn first_given(fields: &[(&'static str, bool)]) -> Option<&'static str> {
+    fields.iter().find(|(_, is_given)| *is_given).map(|(field, _)| *field)
+}
+
 /// Decodes an element of the feed.
 pub(crate) fn read<R: ChangeRecord + DeserializeOwned>(element: &[u8]) -> Result<Element<R>, Problem> {
     serde_json::from_slice(element).map_err(|error| {

@@ -118,8 +118,7 @@ impl filter::Filter for Filter {
 
     fn contradiction(&self) -> Option<String> {
         let kind = self.kind.as_deref().filter(|kind| *kind != READOUT)?;
-        let given = [("trial", self.trial.is_some()), ("phase", self.phase.is_some())];
-        let (field, _) = given.into_iter().find(|(_, is_given)| *is_given)?;
+        let field = filter::first_given(&[("trial", self.trial.is_some()), ("phase", self.phase.is_some())])?;
         Some(format!("no event can match: `{field}` matches readouts only, `kind` {kind} none of them"))
     }
 

@@ -88,7 +88,7 @@ impl filter::Filter for Filter {
     fn contradiction(&self) -> Option<String> {
         let kind = self.kind.as_deref().filter(|kind| [CANDIDATE, CONTRADICTION].contains(kind))?;
         let given = [("uei", self.uei.is_some()), ("agency", self.agency.is_some()), ("name", self.name.is_some())];
-        let (field, _) = given.into_iter().find(|(_, is_given)| *is_given)?;
+        let field = filter::first_given(&given)?;
         Some(format!("no record can match: `{field}` matches exclusions and hits only, `kind` {kind} none of them"))
     }
 }

@@ -124,8 +124,7 @@ impl filter::Filter for Filter {
         let dollars = self.min_amount.is_some() || self.max_amount.is_some();
         let of_grants = [("pi", self.pi.is_some()), ("ic", self.ic.is_some()), ("minAmount or maxAmount", dollars)];
         let of_trials = [("sponsor", self.sponsor.is_some()), ("phase", self.phase.is_some())];
-        let given = |fields: &[(&'static str, bool)]| fields.iter().find(|(_, is_given)| *is_given).map(|(field, _)| *field);
-        let (grants, trials) = (given(&of_grants)?, given(&of_trials)?);
+        let (grants, trials) = (filter::first_given(&of_grants)?, filter::first_given(&of_trials)?);
         Some(format!("no record can match: {grants} matches grants only, {trials} trials only"))
     }
 
