@@ -163,7 +163,7 @@ impl Checks<'_> {
             // Changes from before the watch was made are not sent.
             (json!({"after": recalls.after - 1}), "after"),
             (json!({"after": recalls.after - 1, "upto": recalls.after}), "after"),
-            (json!({"cursor": self.cursor_at("recalls", recalls.after - 1)}), "cursor"),
+            (json!({"cursor": self.cursor_before("recalls", recalls.after)}), "cursor"),
             (json!({"after": recalls.after, "upto": recalls.after}), "upto"),
             (json!({"after": 1_u64 << 40}), "after"),
             (json!({"after": -1}), "after"),
@@ -203,13 +203,26 @@ impl Checks<'_> {
         assert_eq!(unknown.status, 404);
     }
 
-    /// The cursor after the changes of a service up to a seq.
+    /// The cursor after the changes of a service up to a seq; if the feed does not show that one, up to the next one that it shows.
     fn cursor_at(&self, service: &str, upto: u64) -> String {
+        self.cursors_around(service, upto)[1].clone()
+    }
+
+    /// The cursor of the last change of a service that the feed shows before a seq.
+    fn cursor_before(&self, service: &str, seq: u64) -> String {
+        self.cursors_around(service, seq)[0].clone()
+    }
+
+    /// The cursors of the last change that the feed of a service shows before a seq, and of the first one from there on.
+    fn cursors_around(&self, service: &str, seq: u64) -> [String; 2] {
         let Self { server, key, .. } = *self;
-        let mut page = server.json(&format!("/{service}/v1/changes?start=earliest&limit=1"), key);
-        while page["to"].as_u64().unwrap() < upto {
-            page = server.json(&format!("/{service}/v1/changes?limit=1&cursor={}", page["cursor"].as_str().unwrap()), key);
+        let page_at = |from: &str| server.json(&format!("/{service}/v1/changes?limit=1&{from}"), key);
+        let cursor_of = |page: &Value| page["cursor"].as_str().unwrap().to_owned();
+        let (mut page, mut before) = (page_at("start=earliest"), String::new());
+        while page["to"].as_u64().unwrap() < seq {
+            before = cursor_of(&page);
+            page = page_at(&format!("cursor={before}"));
         }
-        page["cursor"].as_str().unwrap().to_owned()
+        [before, cursor_of(&page)]
     }
 }
