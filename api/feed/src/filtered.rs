@@ -9,13 +9,16 @@ use operation::signing_state::SigningState;
 use operation::{Body, Call, Form};
 use schemas::error_code::ErrorCode;
 use schemas::position::Seq;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::filter::Filter as _;
+use super::filter::{Field, Fields, Filter};
+use super::late_news::late_news_note;
 use super::position::position;
 use super::query::Query;
 use super::query::newest;
 use super::select::{Direction, Selection};
+use super::testing::records::RecordView;
 use super::testing::{Chance, call};
 use super::things::{
     LARGE, SMALL, Thing, Things, Wants, after, answer, at_cursor, at_ms, filters, keyed, page, query, seqs, thing_by_chance,
@@ -469,4 +472,38 @@ async fn notes_reveal_nothing_to_limited_callers() {
         assert_eq!(said, [format!("this tier is shown nothing with the name {name:?}")]);
     }
     assert!(unknown_values(&paid, &recorded, &wants("nmae 7"), true).await.unwrap().concat().contains("\"name 7\""));
+}
+
+/// A filter of things that selects late news only if asked to.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct News {
+    include_backfill: bool,
+}
+
+impl Filter for News {
+    type Record = Thing;
+
+    const FIELDS: Fields<Self> = &[Field::<Self, Thing>::backfill(|filter| filter.include_backfill)];
+}
+
+/// Proves that the note about late news counts late news alone, whatever other changes match in the range.
+#[tokio::test]
+async fn only_late_news_is_noted() {
+    let things = Things::new(&SMALL).await;
+    let mut records = RecordView::<Thing>::new(&*things.world.store, &SMALL).await;
+    for (id, backfill) in [("thing/1", false), ("thing/2", true), ("thing/3", false)] {
+        let thing = Thing { id: id.to_owned(), ..Thing::default() };
+        records.change_with(at_ms(records.checkpoint.seq.next()), &thing, |_| json!({ "backfill": backfill }));
+    }
+    records.commit().await;
+    let (ctx, source) = (things.world.context(at_ms(Seq(9))), things.feed(None).source);
+    let at = position(&ctx, &source, None).await.unwrap();
+    let recorded = Recorded { ctx: &ctx, source: &source, tables: things.tables, at: &at };
+    for (after, upto, include_backfill, is_noted) in
+        [(0, 1, false, false), (2, 3, false, false), (1, 2, false, true), (0, 3, false, true), (0, 3, true, false)]
+    {
+        let note = late_news_note(&recorded, &News { include_backfill }, Seq(after), Seq(upto)).await.unwrap();
+        assert_eq!(note.is_some(), is_noted, "{after} {upto} {include_backfill}");
+    }
 }

@@ -3,7 +3,7 @@
 use operation::problem::Problem;
 use schemas::position::Seq;
 
-use super::filter::{Field, Filter, includes_backfill};
+use super::filter::{Element, Field, Filter, includes_backfill};
 use super::select::{Direction, Selection};
 use super::unknown::Recorded;
 
@@ -26,7 +26,7 @@ pub(crate) async fn late_news_note<F: Filter>(
         return Ok(None);
     }
     let Recorded { ctx, source, tables, at } = *recorded;
-    let selection = Selection::new(ctx, source, tables, at, vec![filter.criteria()]).await?;
+    let selection = Selection::new(ctx, source, tables, at, vec![filter.criteria().and(Element::is_backfill)]).await?;
     let found = selection.find(after, upto, 1, Direction::Backwards).await?;
     Ok((!found.changes.is_empty()).then(|| NOTE.to_owned()))
 }
