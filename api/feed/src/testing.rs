@@ -5,6 +5,7 @@
 pub mod accounts;
 pub mod filters;
 pub mod records;
+pub mod time;
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};

@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use feed::testing::time::{as_time_passes, stop_time};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::oneshot;
@@ -100,10 +101,21 @@ fn request(path: &str, headers: &str) -> String {
 #[tokio::test]
 async fn slow_heads() {
     let running = start(|settings| settings.request_timeout_s = 1);
-    assert_eq!(exchange(running.address, "GET /healthz HTTP/1.1\r\nHost: lo").await, "");
-    assert_eq!(exchange(running.address, "").await, "");
-    let kept = exchange(running.address, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n").await;
-    assert!(kept.starts_with("HTTP/1.1 200"), "{kept}");
+    let _stopped = stop_time();
+    let sent = async |bytes: &str| {
+        let mut stream = TcpStream::connect(running.address).await.unwrap();
+        stream.write_all(bytes.as_bytes()).await.unwrap();
+        stream
+    };
+    for head in ["GET /healthz HTTP/1.1\r\nHost: lo", ""] {
+        let (mut stream, mut answer) = (sent(head).await, String::new());
+        as_time_passes(stream.read_to_string(&mut answer)).await.unwrap();
+        assert_eq!(answer, "", "{head:?}");
+    }
+    let (mut kept, mut answer) = (sent("GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n").await, [0; 12]);
+    kept.read_exact(&mut answer).await.unwrap();
+    assert_eq!(&answer, b"HTTP/1.1 200");
+    as_time_passes(kept.read_to_end(&mut Vec::new())).await.unwrap();
 }
 
 /// Proves that an answer of more than a few kilobytes is compressed for a client that accepts it and for no other, with the same text and an ETag that
