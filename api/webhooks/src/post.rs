@@ -10,8 +10,8 @@ use access::webhook::{Sealing, Webhook};
 use bytes::Bytes;
 use operation::context::{Context, Part};
 use operation::problem::Problem;
-use reqwest::Client;
 use reqwest::header::{CONTENT_TYPE, RETRY_AFTER, USER_AGENT};
+use reqwest::{Client, Response};
 use schemas::error_code::ErrorCode;
 use schemas::views::watches::SavedItem;
 use tokio::sync::OnceCell;
@@ -164,9 +164,27 @@ impl Poster {
 
     /// Posts a message. `at_s` is the time of the attempt in seconds since 1970.
     async fn post(&self, to: &Webhook, id: &str, body: Bytes, secrets: &[SigningSecret], at_s: i64) -> DeliveryOutcome {
+        match self.send_request(to, id, body, secrets, at_s).await {
+            Ok(answer) => read_answer(answer, at_s).await,
+            Err(why) => DeliveryOutcome::NoResponse(why),
+        }
+    }
+
+    /// Sends a message, and waits for the status and the headers of the response.
+    ///
+    /// # Errors
+    /// Why there is no response.
+    async fn send_request(
+        &self,
+        to: &Webhook,
+        id: &str,
+        body: Bytes,
+        secrets: &[SigningSecret],
+        at_s: i64,
+    ) -> Result<Response, &'static str> {
         // Host names are checked again when they are resolved. IP addresses are not resolved, so they are checked here.
         if to.check_permitted(&self.rules).is_err() {
-            return DeliveryOutcome::NoResponse(self.cannot_connect());
+            return Err(self.cannot_connect());
         }
         let signatures: Vec<String> = secrets.iter().map(|secret| secret.sign(id, at_s, &body)).collect();
         let request = self
@@ -177,33 +195,32 @@ impl Poster {
             .header("webhook-id", id)
             .header("webhook-timestamp", at_s)
             .header("webhook-signature", signatures.join(" "));
-        let mut answer = match request.body(body).send().await {
-            Ok(answer) => answer,
-            Err(error) if error.is_connect() => return DeliveryOutcome::NoResponse(self.cannot_connect()),
-            Err(error) => return DeliveryOutcome::NoResponse(failure_reason(&error)),
-        };
-        let status = answer.status().as_u16();
-        let pause = answer.headers().get(RETRY_AFTER).and_then(|value| parse_retry_after(value.to_str().ok()?.trim(), at_s));
-        let mut read = 0;
-        while read <= RESPONSE_BYTES_MAX {
-            match answer.chunk().await {
-                Ok(Some(piece)) => read += piece.len(),
-                // The status is already known, so a connection that breaks now changes nothing.
-                Ok(None) | Err(_) => break,
-            }
-        }
-        match status {
-            200..300 => DeliveryOutcome::Accepted(status),
-            410 => DeliveryOutcome::Gone,
-            _ => DeliveryOutcome::Rejected(status, pause),
-        }
+        let failed = |error: reqwest::Error| if error.is_connect() { self.cannot_connect() } else { failure_reason(&error) };
+        request.body(body).send().await.map_err(failed)
     }
-}
 
-impl Poster {
     /// The reason shown when a connection fails.
     fn cannot_connect(&self) -> &'static str {
         if self.rules.has_private_targets() { CANNOT_CONNECT_TO_ANY } else { CANNOT_CONNECT }
+    }
+}
+
+/// Reads a response to its end, or as far as it is read. `at_s` is the time of the attempt in seconds since 1970.
+async fn read_answer(mut answer: Response, at_s: i64) -> DeliveryOutcome {
+    let status = answer.status().as_u16();
+    let pause = answer.headers().get(RETRY_AFTER).and_then(|value| parse_retry_after(value.to_str().ok()?.trim(), at_s));
+    let mut read = 0;
+    while read <= RESPONSE_BYTES_MAX {
+        match answer.chunk().await {
+            Ok(Some(piece)) => read += piece.len(),
+            // The status is already known, so a connection that breaks now changes nothing.
+            Ok(None) | Err(_) => break,
+        }
+    }
+    match status {
+        200..300 => DeliveryOutcome::Accepted(status),
+        410 => DeliveryOutcome::Gone,
+        _ => DeliveryOutcome::Rejected(status, pause),
     }
 }
 
@@ -237,41 +254,72 @@ mod ssrf;
 
 #[cfg(test)]
 mod tests {
+    use feed::testing::time::{as_time_passes, stop_time};
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
     use tokio::net::TcpListener;
+    use tokio::sync::oneshot;
+    use tokio::task::JoinHandle;
 
     use super::*;
 
-    /// Posts a message to a server that answers with these pieces, the last one repeated for ever, with a pause before each; returns the outcome.
-    async fn outcome_of(pieces: &'static [&'static [u8]], pause: Duration, within: Duration) -> DeliveryOutcome {
-        let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
-        let at = listener.local_addr().unwrap();
-        let answering = tokio::spawn(async move {
-            let (mut stream, _) = listener.accept().await.unwrap();
-            let mut heard = Vec::new();
-            while !heard.ends_with(b"{}") {
-                assert_ne!(stream.read_buf(&mut heard).await.unwrap(), 0);
-            }
-            assert!(!String::from_utf8_lossy(&heard).to_lowercase().contains("accept-encoding"), "no compression is requested");
-            let (last, first) = pieces.split_last().unwrap();
-            for piece in first.iter().chain(std::iter::repeat(last)) {
-                tokio::time::sleep(pause).await;
-                if stream.write_all(piece).await.is_err() {
-                    break;
+    /// A receiver of one message.
+    struct Receiver {
+        poster: Poster,
+        to: Webhook,
+        /// Sent when the whole request is there.
+        is_heard: oneshot::Receiver<()>,
+        /// Ends if there is another connection.
+        answering: JoinHandle<()>,
+    }
+
+    impl Receiver {
+        /// A receiver that answers with these pieces, the last one repeated for ever, with a pause before each but the first, and a poster to it.
+        async fn start(pieces: &'static [&'static [u8]], pause: Duration, within: Duration) -> Self {
+            let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+            let at = listener.local_addr().unwrap();
+            let (heard_all, is_heard) = oneshot::channel();
+            let answering = tokio::spawn(async move {
+                let (mut stream, _) = listener.accept().await.unwrap();
+                let mut heard = Vec::new();
+                while !heard.ends_with(b"{}") {
+                    assert_ne!(stream.read_buf(&mut heard).await.unwrap(), 0);
                 }
-            }
-            // A followed redirect would connect here.
-            listener.accept().await.map(drop).unwrap();
-        });
-        let poster = Poster::with_timeout(within, TargetRules::new(true), Some(at)).unwrap();
-        let to = Webhook::parse(&format!("http://{at}/"), &TargetRules::new(true)).unwrap();
-        let outcome = poster.post(&to, "msg_1", Bytes::from_static(b"{}"), &[SigningSecret::of([7; 32])], 1).await;
-        assert!(!answering.is_finished(), "the message is posted once");
-        answering.abort();
+                assert!(!String::from_utf8_lossy(&heard).to_lowercase().contains("accept-encoding"), "no compression is requested");
+                heard_all.send(()).unwrap();
+                let (last, first) = pieces.split_last().unwrap();
+                for (at, piece) in first.iter().chain(std::iter::repeat(last)).enumerate() {
+                    if at > 0 {
+                        tokio::time::sleep(pause).await;
+                    }
+                    if stream.write_all(piece).await.is_err() {
+                        break;
+                    }
+                }
+                // A followed redirect would connect here.
+                listener.accept().await.map(drop).unwrap();
+            });
+            let poster = Poster::with_timeout(within, TargetRules::new(true), Some(at)).unwrap();
+            let to = Webhook::parse(&format!("http://{at}/"), &TargetRules::new(true)).unwrap();
+            Self { poster, to, is_heard, answering }
+        }
+
+        /// Checks that the message was posted once.
+        fn end(self) {
+            assert!(!self.answering.is_finished(), "the message is posted once");
+            self.answering.abort();
+        }
+    }
+
+    /// Posts a message to a server that answers with these pieces; returns the outcome.
+    async fn outcome_of(pieces: &'static [&'static [u8]], pause: Duration) -> DeliveryOutcome {
+        // So long that a test which waits for it never ends.
+        let receiver = Receiver::start(pieces, pause, Duration::from_secs(3600)).await;
+        let outcome = receiver.poster.post(&receiver.to, "msg_1", Bytes::from_static(b"{}"), &[SigningSecret::of([7; 32])], 1).await;
+        receiver.end();
         outcome
     }
 
-    /// Proves that a slow, endless or compressed response does not block the poster, and that a redirect is not followed.
+    /// Proves that an endless or compressed response does not block the poster, and that a redirect is not followed.
     #[tokio::test]
     async fn answers_of_all_kinds() {
         const ENDLESS: &[&[u8]] = &[b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n", b"5\r\naaaaa\r\n"];
@@ -282,11 +330,7 @@ mod tests {
             b"5\r\n\0\0\0\xff\xff\r\n",
         ];
         const MOVED: &[&[u8]] = &[b"HTTP/1.1 302 Found\r\nlocation: /elsewhere\r\ncontent-length: 0\r\n\r\n", b""];
-        const HEAD_WITHOUT_END: &[&[u8]] = &[b"HTTP/1.1 200 OK\r\n", b"x-a: b\r\n"];
         const OTHER: &[&[u8]] = &[b"SSH-2.0-OpenSSH_9.6\r\n"];
-        const SILENT: &[&[u8]] = &[b""];
-        // So long that a test which waits for it never ends.
-        let hour = Duration::from_secs(3600);
         for (pieces, wanted) in [
             (ENDLESS, DeliveryOutcome::Accepted(200)),
             (NAMED_LONG, DeliveryOutcome::Accepted(200)),
@@ -295,22 +339,41 @@ mod tests {
             (OTHER, DeliveryOutcome::NoResponse("the connection closed before the receiver answered")),
         ] {
             let pause = Duration::from_millis(u64::from(pieces == MOVED));
-            assert_eq!(outcome_of(pieces, pause, hour).await, wanted, "{}", String::from_utf8_lossy(pieces[0]));
+            assert_eq!(outcome_of(pieces, pause).await, wanted, "{}", String::from_utf8_lossy(pieces[0]));
         }
-        // A slow body is given up in time, but a status that was received counts. On a machine that is busy with other work even the connection or the
-        // status may come after this time: then there is more of it.
-        let late = DeliveryOutcome::NoResponse("the receiver did not answer in time");
-        for (pieces, wanted) in [(ENDLESS, DeliveryOutcome::Accepted(200)), (HEAD_WITHOUT_END, late.clone()), (SILENT, late)] {
-            let mut within = Duration::from_secs(1);
-            loop {
-                let outcome = outcome_of(pieces, Duration::from_millis(100), within).await;
-                if outcome == wanted {
-                    break;
+    }
+
+    /// Proves that a response that is late is given up in time: without a status there is none, and a status that was received counts.
+    #[tokio::test]
+    async fn late_answers() {
+        const HEAD_WITHOUT_END: &[&[u8]] = &[b"HTTP/1.1 200 OK\r\n", b"x-a: b\r\n"];
+        const HEAD_ALONE: &[&[u8]] = &[b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\n", b""];
+        const SILENT: &[&[u8]] = &[b""];
+        let (pause, within) = (Duration::from_millis(100), Duration::from_secs(1));
+        let (secrets, _stopped) = ([SigningSecret::of([7; 32])], stop_time());
+        for pieces in [HEAD_WITHOUT_END, SILENT] {
+            let mut receiver = Receiver::start(pieces, pause, within).await;
+            let outcome = {
+                let posting = receiver.poster.post(&receiver.to, "msg_1", Bytes::from_static(b"{}"), &secrets, 1);
+                let mut posting = std::pin::pin!(posting);
+                // Before the request is there, connecting could take the time.
+                tokio::select! {
+                    biased;
+                    outcome = &mut posting => outcome,
+                    heard = &mut receiver.is_heard => {
+                        heard.unwrap();
+                        as_time_passes(posting).await
+                    }
                 }
-                within *= 4;
-                assert!(within < Duration::from_secs(100), "{}: {outcome:?}", String::from_utf8_lossy(pieces[0]));
-            }
+            };
+            let late = DeliveryOutcome::NoResponse("the receiver did not answer in time");
+            assert_eq!(outcome, late, "{}", String::from_utf8_lossy(pieces[0]));
+            receiver.end();
         }
+        let receiver = Receiver::start(HEAD_ALONE, pause, within).await;
+        let answer = receiver.poster.send_request(&receiver.to, "msg_1", Bytes::from_static(b"{}"), &secrets, 1).await.unwrap();
+        assert_eq!(as_time_passes(read_answer(answer, 1)).await, DeliveryOutcome::Accepted(200));
+        receiver.end();
     }
 
     /// Proves that the rules are checked at each attempt: a target that they no longer permit gets nothing.
