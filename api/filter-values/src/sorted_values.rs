@@ -14,48 +14,54 @@ use texts::folding::folded;
 const END: u8 = 0xff;
 /// Separates a value as searches compare it from the value itself, if they differ. No text in UTF-8 has this byte.
 const SPELLED: u8 = 0xfe;
+/// The places of added values are merged with the others when they are more than this part of those, so that one value costs no copy of all places.
+const RECENT_PART: usize = 64;
 
 /// Values in lower case, each once, in their order.
 #[derive(Clone, Debug, Default)]
 pub struct SortedValues {
     /// Each value as searches compare it; after [`SPELLED`] as it is, if that differs; and [`END`].
     text: Vec<u8>,
-    /// Where the values begin in the text, in the order of the values.
+    /// Where values begin in the text, in the order of the values.
     starts: Vec<usize>,
+    /// Where the values begin that were added since, in the order of the values: few of all.
+    recent: Vec<usize>,
 }
 
 impl SortedValues {
     /// How many values there are.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.starts.len()
+        self.starts.len() + self.recent.len()
     }
 
     /// Whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.starts.is_empty()
+        self.len() == 0
     }
 
     /// All values, in their order.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &str> {
-        self.starts.iter().map(move |start| self.value(*start))
+        InOrder { values: self, one: &self.starts, other: &self.recent }
     }
 
     /// Whether a value is one of them.
     #[must_use]
     pub fn contains(&self, value: &str) -> bool {
-        self.position(value).is_ok()
+        [&self.starts, &self.recent].into_iter().any(|starts| starts.binary_search_by(|start| self.value(*start).cmp(value)).is_ok())
     }
 
     /// The values from a text on, in their order.
     pub(crate) fn at_or_after(&self, text: &str) -> impl DoubleEndedIterator<Item = &str> {
-        self.starts.iter().skip(self.count_before(text)).map(move |start| self.value(*start))
+        let [one, other] = [&self.starts, &self.recent].map(|starts| starts.get(self.count_before(starts, text)..).unwrap_or_default());
+        InOrder { values: self, one, other }
     }
 
     /// The values before a text, in their order.
     pub(crate) fn before(&self, text: &str) -> impl DoubleEndedIterator<Item = &str> {
-        self.starts.iter().take(self.count_before(text)).map(move |start| self.value(*start))
+        let [one, other] = [&self.starts, &self.recent].map(|starts| starts.get(..self.count_before(starts, text)).unwrap_or_default());
+        InOrder { values: self, one, other }
     }
 
     /// Adds values in lower case. Those that are there already are passed over.
@@ -65,12 +71,12 @@ impl SortedValues {
         if self.text.capacity() - self.text.len() < bytes {
             self.text.reserve_exact(bytes.max(self.text.len() / 8));
         }
-        let (mut merged, mut copied) = (Vec::with_capacity(self.starts.len() + values.len()), 0);
+        let mut new = Vec::new();
         for value in values {
-            let Err(at) = self.position(&value) else { continue };
-            merged.extend_from_slice(self.starts.get(copied..at).unwrap_or_default());
-            copied = at;
-            merged.push(self.text.len());
+            if self.contains(&value) {
+                continue;
+            }
+            new.push(self.text.len());
             // An ASCII value in lower case is as searches compare it.
             if !value.is_ascii() {
                 self.text.extend_from_slice(folded(&value).as_bytes());
@@ -79,14 +85,17 @@ impl SortedValues {
             self.text.extend_from_slice(value.as_bytes());
             self.text.push(END);
         }
-        if !merged.is_empty() {
-            merged.extend_from_slice(self.starts.get(copied..).unwrap_or_default());
-            self.starts = merged;
+        if !new.is_empty() {
+            self.recent = self.merged(&self.recent, &new);
+        }
+        if self.recent.len() > self.starts.len() / RECENT_PART {
+            self.merge_recent();
         }
     }
 
     /// Arranges the text in the order of the values, and releases memory that is not needed.
     pub fn compact(&mut self) {
+        self.merge_recent();
         let mut text = Vec::with_capacity(self.text.len());
         for start in &mut self.starts {
             let entry = entry_at(&self.text, *start);
@@ -96,6 +105,26 @@ impl SortedValues {
         }
         self.text = text;
         self.starts.shrink_to_fit();
+    }
+
+    fn merge_recent(&mut self) {
+        if !self.recent.is_empty() {
+            self.starts = self.merged(&self.starts, &self.recent);
+            self.recent = Vec::new();
+        }
+    }
+
+    /// Two lists of places, each in the order of its values, as one list. It is copied once, however many the others are.
+    fn merged(&self, starts: &[usize], others: &[usize]) -> Vec<usize> {
+        let (mut merged, mut copied) = (Vec::with_capacity(starts.len() + others.len()), 0);
+        for other in others {
+            let at = self.count_before(starts, self.value(*other));
+            merged.extend_from_slice(starts.get(copied..at).unwrap_or_default());
+            merged.push(*other);
+            copied = at;
+        }
+        merged.extend_from_slice(starts.get(copied..).unwrap_or_default());
+        merged
     }
 
     /// The values that contain a text, without case and accents, in their order. There are at most `values_max` plus one: the extra value shows that there are
@@ -135,18 +164,56 @@ impl SortedValues {
         found.into_iter().collect()
     }
 
-    /// The place of a value in the order, or the place where it would be.
-    fn position(&self, value: &str) -> Result<usize, usize> {
-        self.starts.binary_search_by(|start| self.value(*start).cmp(value))
-    }
-
-    fn count_before(&self, text: &str) -> usize {
-        self.position(text).unwrap_or_else(|at| at)
+    /// How many values come before a text, of those that begin at some places, which are in the order of the values.
+    fn count_before(&self, starts: &[usize], text: &str) -> usize {
+        starts.partition_point(|start| self.value(*start) < text)
     }
 
     /// The value that begins at a place of the text.
     fn value(&self, start: usize) -> &str {
         text_of(parts_of(entry_at(&self.text, start)).1)
+    }
+}
+
+/// The values that begin at the places of two lists, each of which is in the order of its values.
+struct InOrder<'a> {
+    values: &'a SortedValues,
+    one: &'a [usize],
+    other: &'a [usize],
+}
+
+impl<'a> InOrder<'a> {
+    /// The value that begins at a place.
+    fn value(&self, start: Option<&usize>) -> Option<&'a str> {
+        start.map(|start| self.values.value(*start))
+    }
+}
+
+impl<'a> Iterator for InOrder<'a> {
+    type Item = &'a str;
+
+    fn next(&mut self) -> Option<&'a str> {
+        let (one, other) = (self.value(self.one.first()), self.value(self.other.first()));
+        if other.is_none_or(|other| one.is_some_and(|one| one < other)) {
+            self.one = self.one.get(1..).unwrap_or_default();
+            one
+        } else {
+            self.other = self.other.get(1..).unwrap_or_default();
+            other
+        }
+    }
+}
+
+impl DoubleEndedIterator for InOrder<'_> {
+    fn next_back(&mut self) -> Option<Self::Item> {
+        let (one, other) = (self.value(self.one.last()), self.value(self.other.last()));
+        if other.is_none_or(|other| one.is_some_and(|one| one > other)) {
+            self.one = self.one.split_last().map(|(_, rest)| rest).unwrap_or_default();
+            one
+        } else {
+            self.other = self.other.split_last().map(|(_, rest)| rest).unwrap_or_default();
+            other
+        }
     }
 }
 
@@ -243,10 +310,45 @@ mod tests {
         assert_eq!(values.starting_with(["9".to_owned()]), Vec::<String>::new());
     }
 
-    /// Proves that values take no memory beyond their letters, their ends and their places.
+    /// Proves that values that are added one by one are in their order in both directions at each time, whatever part of them was merged.
+    #[test]
+    fn single_values_are_added() {
+        let (mut values, mut known) = (SortedValues::default(), BTreeSet::new());
+        for n in 0..1_000 {
+            // Each number below 1,009, which is a prime, once.
+            let value = format!("name {:04}", (n + 1) * 400 % 1_009);
+            values.extend([value.clone()].into());
+            known.insert(value.clone());
+            assert_eq!(values.len(), known.len());
+            assert!(values.contains(&value) && !values.contains("name"));
+            assert_eq!(values.before(&value).next_back(), known.range(..value.clone()).next_back().map(String::as_str));
+            assert_eq!(values.at_or_after(&value).nth(1), known.range(value.clone()..).nth(1).map(String::as_str));
+            if n % 100 == 0 || n == 999 {
+                assert!(values.iter().eq(&known) && values.iter().rev().eq(known.iter().rev()), "{n}");
+            }
+        }
+        assert!(!values.recent.is_empty(), "the last values are not merged yet");
+    }
+
+    /// Proves that one value more copies no list of all places, and that many are merged with it.
+    #[test]
+    fn a_single_value_copies_few_places() {
+        let mut values: SortedValues = (0..1_000).map(|n| format!("name {n:04}")).collect();
+        let before = values.starts.as_ptr();
+        values.extend(["name 0500 a".to_owned(), "name 0001".to_owned()].into());
+        assert_eq!((values.starts.as_ptr(), values.starts.len(), values.recent.len()), (before, 1_000, 1));
+        values.extend((0..100).map(|n| format!("other {n:02}")).collect());
+        assert_eq!((values.starts.len(), values.recent.len()), (1_101, 0));
+    }
+
+    /// Proves that values take their letters, their ends and their places, and little memory beyond.
     #[test]
     fn memory() {
         let values: SortedValues = (0..1_000).map(|n| format!("name {n:04}")).collect();
-        assert_eq!((values.text.capacity(), values.starts.capacity()), (1_000 * 10, 1_000));
+        assert_eq!((values.text.len(), values.starts.len(), values.recent.capacity()), (1_000 * 10, 1_000, 0));
+        // How much more is allocated than asked for is up to the allocator.
+        let has_little_spare = |length: usize, capacity: usize| capacity <= length + length / 4;
+        assert!(has_little_spare(values.text.len(), values.text.capacity()), "{}", values.text.capacity());
+        assert!(has_little_spare(values.starts.len(), values.starts.capacity()), "{}", values.starts.capacity());
     }
 }
