@@ -48,8 +48,10 @@ pub struct Catalog {
     seq: Seq,
     /// The items that are at their stores, by id.
     pub(crate) entries: BTreeMap<String, Arc<Entry>>,
-    /// The ids of the items that operators suppressed: they have no title, and are neither ranked nor searched.
+    /// The ids of the items that operators suppressed by their ids: they have no title, and are neither ranked nor searched.
     hidden: BTreeSet<String>,
+    /// How many more items are of suppressed stores. What remains of their ids is the number of the product, which items of several stores can have.
+    hidden_of_stores: usize,
     /// The state of their stores, which does not depend on the position.
     stores: HashMap<String, Arc<StoreState>>,
     /// The statistics of the niche.
@@ -171,17 +173,20 @@ impl Catalog {
 
     async fn read(ctx: &Context, at: &Position, niche: &str) -> Result<Self, Problem> {
         let list = board(niche);
-        let (mut entries, mut hidden, mut after, mut is_cut) = (BTreeMap::new(), BTreeSet::new(), None::<String>, false);
+        let (mut entries, mut hidden, mut hidden_of_stores) = (BTreeMap::new(), BTreeSet::new(), 0);
+        let (mut after, mut is_cut) = (None::<String>, false);
         loop {
             let part = Segment { buckets: 0..=0, ranks: 0..=0 };
             let walk = Walk { list: &list, part, filter: "", limit: 1_000, after: after.as_deref() };
             let page = FEED.ranked::<Item>(ctx, at, walk, None, Total::Counted).await?;
             for item in page.items {
-                if item.suppressed {
+                if is_of_hidden_store(&item) {
+                    hidden_of_stores += 1;
+                } else if item.suppressed {
                     hidden.insert(item.id);
-                    continue;
+                } else {
+                    entries.insert(item.id.clone(), Arc::new(Entry::new(item)));
                 }
-                entries.insert(item.id.clone(), Arc::new(Entry::new(item)));
             }
             after = page.next;
             if after.is_none() {
@@ -199,6 +204,7 @@ impl Catalog {
             seq: at.seq,
             entries,
             hidden,
+            hidden_of_stores,
             stores: HashMap::new(),
             stats: Arc::default(),
             is_cut,
@@ -211,7 +217,9 @@ impl Catalog {
     async fn advanced(&self, ctx: &Context, at: &Position) -> Result<Option<Self>, Problem> {
         let all = Criteria::new(Vec::new(), |_| true);
         let found = newest::<Item>(ctx, &FEED, at, all, self.seq, DIGEST_MAX).await?;
-        if found.sums_note().is_some() || self.is_cut {
+        // Which item of a hidden store changed cannot be seen, and so not whether it was counted: all are counted again.
+        let is_uncounted = |item: &Item| is_of_hidden_store(item) && (item.niche == self.niche || self.hidden_of_stores > 0);
+        if found.sums_note().is_some() || self.is_cut || found.changes.iter().any(|change| is_uncounted(&change.record)) {
             return Ok(None);
         }
         let mut next = Self { seq: at.seq, report: Arc::default(), ..self.clone() };
@@ -255,7 +263,7 @@ impl Catalog {
     /// What answers say about the items that they leave out.
     pub(crate) fn notes(&self) -> impl Iterator<Item = String> {
         let cut = self.is_cut.then(|| format!("the niche has more than {ITEMS_MAX} items; the others are left out"));
-        cut.into_iter().chain(hidden_note("items", self.hidden.len()))
+        cut.into_iter().chain(hidden_note("items", self.hidden.len() + self.hidden_of_stores))
     }
 
     /// The state of a store; an empty one if it is unknown.
@@ -318,6 +326,11 @@ impl Ranked {
     }
 }
 
+/// Whether the store of an item is suppressed: then the item does not name it.
+fn is_of_hidden_store(item: &Item) -> bool {
+    item.suppressed && item.store.is_empty()
+}
+
 #[expect(clippy::cast_possible_truncation, reason = "counts and gaps are small numbers")]
 fn hundredths(value: f64) -> i64 {
     (value * 100.0).round() as i64
@@ -325,4 +338,50 @@ fn hundredths(value: f64) -> i64 {
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use feed::position::position;
+    use feed::testing::records::RecordView;
+    use feed::testing::{HOUR_MS, START_MS, World};
+    use schemas::suppression::{SHOP, SuppressionRow};
+    use schemas::tables::Write;
+    use schemas::views::accounts::{SUPPRESSIONS, VIEW as ACCOUNTS};
+
+    use super::*;
+
+    fn item(id: &str, withdrawn: bool) -> Item {
+        let (store, _) = id.split_once('/').unwrap();
+        Item { id: id.to_owned(), store: store.to_owned(), niche: "shoes".to_owned(), withdrawn, ..Item::default() }
+    }
+
+    /// Proves that each item of a hidden store is counted, also where stores have products with the same number, and also after items come and go.
+    #[tokio::test]
+    async fn each_hidden_item_is_counted() {
+        let world = World::new().await;
+        let ctx = world.context(START_MS + 24 * HOUR_MS);
+        let accounts = ctx.store.live(&ACCOUNTS).await.unwrap();
+        let mut checkpoint = accounts.checkpoint().await.unwrap();
+        checkpoint.seq = checkpoint.seq.next();
+        let row = serde_json::to_vec(&SuppressionRow::default()).unwrap();
+        let hidden = ["one.example", "two.example"].map(|host| Write::put(&SUPPRESSIONS, key![SHOP.name, host], row.clone().into()));
+        accounts.commit(hidden.into(), &checkpoint).await.unwrap();
+        let mut items = RecordView::<Item>::new(&*world.store, &TABLES).await;
+        let steps: [(&[(&str, bool)], usize); 4] = [
+            (&[("one.example/7", false), ("two.example/7", false), ("three.example/7", false)], 2),
+            (&[("two.example/7", true)], 1),
+            (&[("one.example/8", false), ("two.example/7", false)], 3),
+            (&[("three.example/7", true)], 3),
+        ];
+        for (hour, (changes, expected)) in (1..).zip(steps) {
+            for (id, withdrawn) in changes {
+                items.change(START_MS + hour * HOUR_MS, &item(id, *withdrawn));
+            }
+            items.commit().await;
+            let at = position(&ctx, &FEED.source, None).await.unwrap();
+            let notes: Vec<String> = Catalog::of(&ctx, &at, "shoes").await.unwrap().notes().collect();
+            assert_eq!(notes, [format!("items that are hidden on request and left out: {expected}")], "{hour}");
+        }
+    }
 }
