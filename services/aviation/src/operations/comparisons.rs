@@ -143,11 +143,15 @@ type List = Vec<Arc<SharedDirective>>;
 /// The directives that may apply to an aircraft, in the order of answers.
 pub type Found = Arc<Vec<Compared>>;
 
-/// What a call has read and compared. Each list is read once, and each make and model compared once, however many aircraft they are for.
+/// The results of comparisons with serial numbers, by the position of the directive among those that were found.
+type WithSerials = HashMap<usize, Vec<Arc<WrittenOutcome>>>;
+
+/// What a call has read and compared. Each list is read once, and each make and model compared once, however many aircraft they are for. The results with serial
+/// numbers are few for each directive, and each is written once.
 #[derive(Default)]
 pub struct Comparisons {
     lists: HashMap<String, Arc<List>>,
-    found: HashMap<ResolvedAircraft, Found>,
+    found: HashMap<ResolvedAircraft, (Found, WithSerials)>,
 }
 
 impl Comparisons {
@@ -159,15 +163,13 @@ impl Comparisons {
     pub async fn directives_for(&mut self, reader: &Reader<Aviation>, aircraft: &ResolvedAircraft) -> Result<Found, Problem> {
         tokio::task::yield_now().await;
         let names = aircraft.with_serial(None);
-        let found = match self.found.get(&names) {
-            Some(found) => Arc::clone(found),
-            None => {
-                let found = self.compared(reader, &names).await?;
-                self.found.insert(names, Arc::clone(&found));
-                found
-            }
+        let (found, mut written) = match self.found.remove(&names) {
+            Some(known) => known,
+            None => (self.compared(reader, &names).await?, WithSerials::default()),
         };
-        Ok(with_serial(&found, aircraft))
+        let of_aircraft = with_serial(&found, aircraft, &mut written);
+        self.found.insert(names, (found, written));
+        Ok(of_aircraft)
     }
 
     /// The directives for an aircraft without its serial number.
@@ -193,18 +195,26 @@ impl Comparisons {
     }
 }
 
-/// The same directives, compared with the serial number of an aircraft where that can make a difference.
-fn with_serial(found: &Found, aircraft: &ResolvedAircraft) -> Found {
+/// The same directives, compared with the serial number of an aircraft where that can make a difference. Results that were written for another aircraft of these
+/// names are taken from `written`.
+fn with_serial(found: &Found, aircraft: &ResolvedAircraft, written: &mut WithSerials) -> Found {
     if aircraft.serial.is_none() {
         return Arc::clone(found);
     }
-    let with_serial = |one: &Compared| {
+    let with_serial = |(at, one): (usize, &Compared)| {
         if !one.outcome.depends_on_serial() {
             return one.clone();
         }
-        Compared::new(Arc::clone(&one.directive), compare(&one.directive.stored.directive, aircraft))
+        let outcome = compare(&one.directive.stored.directive, aircraft);
+        let known = written.entry(at).or_default();
+        if let Some(known) = known.iter().find(|known| known.outcome == outcome) {
+            return Compared { directive: Arc::clone(&one.directive), outcome: Arc::clone(known) };
+        }
+        let compared = Compared::new(Arc::clone(&one.directive), outcome);
+        known.push(Arc::clone(&compared.outcome));
+        compared
     };
-    Arc::new(found.iter().map(with_serial).collect())
+    Arc::new(found.iter().enumerate().map(with_serial).collect())
 }
 
 /// A directive that was found, and where: the position of its list, and its position there.
@@ -388,11 +398,12 @@ mod tests {
             let names = aircraft(model, None);
             let found: Found = Arc::new(compare_all(&lists, &names).into_iter().map(|one| one.compared).collect());
             assert_eq!(found.is_empty(), model == "PA-46-350P");
+            let mut written = WithSerials::default();
             for serial in [None, Some("3999"), Some("4000"), Some("4155"), Some("9000"), Some("28-4100A")] {
                 let of_serial = aircraft(model, serial);
                 assert_eq!((of_serial.with_serial(None), names.with_serial(serial)), (names.clone(), of_serial.clone()));
                 let expected = compare_all(&lists, &of_serial);
-                let given = with_serial(&found, &of_serial);
+                let given = with_serial(&found, &of_serial, &mut written);
                 assert_eq!(given.len(), expected.len());
                 for (given, expected) in given.iter().zip(&expected) {
                     assert_eq!(given.directive.ad_number(), expected.compared.directive.ad_number());
@@ -405,6 +416,21 @@ mod tests {
             }
         }
         assert!(listed.contains(&Reason::SerialListed) && listed.contains(&Reason::SerialNotListed), "{listed:?}");
+    }
+
+    /// Proves that the same result for several serial numbers is written once.
+    #[test]
+    fn results_with_serial_numbers_are_written_once() {
+        let lists: [Arc<List>; 1] = [Arc::new(vec![directive(0, Some((4_000, 4_100)))])];
+        let names = aircraft("PA-28-140", None);
+        let found: Found = Arc::new(compare_all(&lists, &names).into_iter().map(|one| one.compared).collect());
+        let mut written = WithSerials::default();
+        let outcomes: Vec<Arc<WrittenOutcome>> = ["4001", "4200", "4002", "4300"]
+            .into_iter()
+            .map(|serial| Arc::clone(&with_serial(&found, &aircraft("PA-28-140", Some(serial)), &mut written)[0].outcome))
+            .collect();
+        assert!(Arc::ptr_eq(&outcomes[0], &outcomes[2]) && Arc::ptr_eq(&outcomes[1], &outcomes[3]));
+        assert_ne!(outcomes[0], outcomes[1]);
     }
 
     /// Proves that comparisons are made once as long as the lists are the same, again when one of them is another one, and that a directive in several lists is

@@ -287,6 +287,9 @@ impl CheckedItem {
     /// The numbers of its records of compliance that no directive has of those that may apply to it, as they were given.
     #[must_use]
     pub fn unmatched(&self, found: &[Compared]) -> Vec<&str> {
+        if self.item.compliance.is_empty() {
+            return Vec::new();
+        }
         let known: HashSet<&str> = found.iter().map(|one| one.directive.normal_number.as_str()).collect();
         let given = self.item.compliance.iter().map(|record| record.ad.as_str());
         given.filter(|number| !known.contains(normal_number(number).as_str())).collect()
