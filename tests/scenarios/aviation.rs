@@ -179,12 +179,21 @@ async fn a_stored_fleet() {
     let file = day.send("GET", "/v1/audit.csv", &plus, &Value::Null);
     assert_eq!((file.status, file.header("content-type")), (200, "text/csv; charset=utf-8"));
     assert_eq!((file.header("transfer-encoding"), file.header("accept-ranges"), file.header("content-length")), ("chunked", "none", ""));
+    assert_eq!(file.header("answer-note"), assessed["note"].as_str().unwrap_or_default());
     let text = String::from_utf8(file.body).unwrap();
     let lines: Vec<&str> = text.strip_suffix("\r\n").unwrap().split("\r\n").collect();
     let rows: usize = assessed["aircraft"].as_array().unwrap().iter().map(|one| one["directives"].as_array().unwrap().len()).sum();
     assert_eq!((lines[0], lines.len()), (HEADER, rows + 1));
     let rails = lines.iter().find(|line| line.starts_with("N172SP,") && line.contains(SEAT_RAILS)).unwrap();
     assert!(rails.contains(",2026-03-10,") && rails.contains(",2027-03-10,DUE_SOON,"), "{rails}");
+
+    // What the answer with a misspelt make notes is next to its file, too.
+    let misspelt = json!({ "aircraft": [{ "tail": "N1", "make": "Pipper", "model": "PA-28-140" }], "fleet": "misspelt" });
+    let assessed = day.ask(200, "POST", "/v1/assess", &plus, &misspelt);
+    let file = day.send("GET", "/v1/audit.csv?fleet=misspelt", &plus, &Value::Null);
+    assert!(file.header("answer-note").contains("N1: the make \"Pipper\" is not known"), "{assessed}");
+    assert_eq!(file.header("answer-note"), assessed["note"]);
+    day.ask(200, "DELETE", "/v1/fleet/misspelt", &plus, &Value::Null);
 
     let fleets = day.ask(200, "GET", "/v1/fleet", &plus, &Value::Null);
     assert_eq!((&fleets["fleets"][0]["name"], &fleets["fleets"][0]["count"]), (&json!("default"), &json!(2)));

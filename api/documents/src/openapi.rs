@@ -260,13 +260,12 @@ fn responses(operation: &Operation, types: &Map<String, Value>) -> Value {
         };
         let content = operation.files.iter().map(|(media_type, is_text)| ((*media_type).to_owned(), json!({"schema": schema(*is_text)})));
         good["content"] = Value::Object(content.collect());
-        for name in ["Content-Disposition", "Accept-Ranges"] {
+        for name in ["Content-Disposition", "Accept-Ranges", ANSWER_NOTE] {
             good["headers"][name] = header(name);
         }
     }
     let mut responses = json!({});
     if !operation.files.is_empty() && !operation.is_streamed {
-        good["headers"][ANSWER_NOTE] = header(ANSWER_NOTE);
         let mut part = good.clone();
         part["description"] = json!("The part of the file that `Range` asks for.");
         part["headers"]["Content-Range"] = header("Content-Range");

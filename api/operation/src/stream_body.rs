@@ -18,6 +18,8 @@ pub struct StreamBody {
     pub media_type: &'static str,
     /// The name under which clients save it.
     pub name: String,
+    /// What to know about the file, which is no part of it.
+    pub note: Option<String>,
     /// They are read once.
     pieces: Arc<Mutex<Option<StreamPieces>>>,
 }
@@ -44,7 +46,7 @@ impl StreamBody {
     pub fn new(media_type: &'static str, name: String) -> (Self, PieceSender) {
         let (sender, received) = mpsc::channel(PIECES_WAITING_MAX);
         let pieces = StreamPieces { received, is_over: false };
-        (Self { media_type, name, pieces: Arc::new(Mutex::new(Some(pieces))) }, PieceSender(sender))
+        (Self { media_type, name, note: None, pieces: Arc::new(Mutex::new(Some(pieces))) }, PieceSender(sender))
     }
 
     /// Takes the pieces, to read them. Whoever takes them again gets an error instead of a file.

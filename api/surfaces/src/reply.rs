@@ -186,7 +186,10 @@ pub(crate) fn answer(answer: Answer, rendering: &Rendering<'_>) -> Response {
             note = file.note.take();
             files::response(file, &etag, &rendering.part).unwrap_or_else(|refusal| problem(rendering.base_url, &refusal))
         }
-        Body::Stream(body) => files::streamed(&body, (rendering.part.key_end)()),
+        Body::Stream(mut body) => {
+            note = body.note.take();
+            files::streamed(&body, (rendering.part.key_end)())
+        }
         Body::Events { items, older, updated, note: of_events, .. } => {
             note = of_events;
             match &rendering.atom {

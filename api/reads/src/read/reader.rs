@@ -238,6 +238,12 @@ impl<S: WatchableFeed> Reader<S> {
         self.notes.rows_max()
     }
 
+    /// The note of a file that leaves out no rows, as far as notes were added.
+    #[must_use]
+    pub fn file_note(&self) -> Option<String> {
+        self.notes.clone().note(false)
+    }
+
     /// The note of the answer. `is_cut`: it leaves out rows.
     pub(super) fn into_note(self, is_cut: bool) -> Option<String> {
         self.notes.note(is_cut)

@@ -133,8 +133,17 @@ fn unknown_makes(checked: &CheckedItem, found: &[Compared]) -> Vec<String> {
     notes.chain(without).map(|note| format!("{}: {note}", item.tail)).collect()
 }
 
+/// What to know about the assessment of an aircraft with the directives that may apply to it: names that nothing is known of, and records of compliance without
+/// a directive. Its serial number changes nothing.
+pub(crate) fn notes_of(checked: &CheckedItem, found: &[Compared]) -> Vec<String> {
+    let item = &checked.item;
+    let others = [unknown_model(&item.model, &checked.aircraft, found), unmatched_note("compliance", &checked.unmatched(found))];
+    let others = others.into_iter().flatten().map(|note| format!("{}: {note}", item.tail));
+    unknown_makes(checked, found).into_iter().chain(others).collect()
+}
+
 /// The first notes about aircraft, and how many more there are.
-fn first_notes(all: &[String]) -> Option<String> {
+pub(crate) fn first_notes(all: &[String]) -> Option<String> {
     let more = all.len().saturating_sub(UNKNOWN_SHOWN_MAX);
     let shown = all.get(..all.len() - more)?.join(". ");
     match (shown.is_empty(), more) {
@@ -224,9 +233,7 @@ impl Read for Arguments {
         let (mut aircraft, mut notes, mut cannot_decide) = (RowTexts::default(), Vec::new(), BTreeMap::<CannotDecide, usize>::new());
         let write = |item: &CheckedItem, found: &[Compared], dues: &[NextDue]| {
             item.write_assessment(found, dues, aircraft.row_of(CheckedItem::assessment_bytes(found)));
-            notes.extend(unknown_makes(item, found));
-            notes.extend(unknown_model(&item.item.model, &item.aircraft, found).map(|note| format!("{}: {note}", item.item.tail)));
-            notes.extend(unmatched_note("compliance", &item.unmatched(found)).map(|note| format!("{}: {note}", item.item.tail)));
+            notes.extend(notes_of(item, found));
             for reason in found.iter().flat_map(|one| &one.outcome.cannot_decide) {
                 *cannot_decide.entry(*reason).or_default() += 1;
             }

@@ -14,7 +14,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use table_file::{Format, add_csv_field};
 
-use super::assess::name_of;
+use super::assess::{first_notes, name_of, notes_of};
 use super::comparisons::{Compared, Comparisons};
 use super::fleet::CheckedItem;
 use super::fleet_watch::{fleet_default, fleet_name};
@@ -79,7 +79,7 @@ pub fn operation() -> Operation {
         description: "One row for each aircraft and directive, superseded ones included: the same as `POST /v1/assess` answers for the fleet that it stored. \
             `cannot_decide` names what the text leaves open, separated by semicolons. RFC 4180; texts that a spreadsheet would evaluate as a formula begin \
             with an apostrophe. The file is made while it is sent, so it has no length and is not sent in parts; one that could not be made to its end ends \
-            without its last chunk. Results are informational, not a maintenance record; they do not decide serial-number or installed-appliance \
+            without its last chunk. The note of an assessment is the header `Answer-Note`. Results are informational, not a maintenance record; they do not decide serial-number or installed-appliance \
             applicability.",
         price: Price::Tier(Tier::FleetPlus),
         surface: Surface::Route,
@@ -93,7 +93,7 @@ pub fn operation() -> Operation {
 async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
     let (fleet, aircraft) = stored(&call, &fleet_name(&arguments.fleet)?).await?;
     let (if_none_match, ctx, account) = (call.if_none_match.clone(), Arc::clone(&call.context), call.caller.account.clone());
-    let reader = Reader::<Aviation>::as_of(call, arguments.as_of).await?;
+    let mut reader = Reader::<Aviation>::as_of(call, arguments.as_of).await?;
     let (seq, day) = (reader.at.seq.0.to_string(), reader.today().to_string());
     // What is stored may change within a millisecond, so its time is not enough.
     let stored = Hash32::of(fleet.aircraft.to_string().as_bytes()).to_string();
@@ -101,10 +101,19 @@ async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
     let body = if matches_etag(if_none_match.as_deref(), &etag) {
         Body::NotModified
     } else {
-        let today = reader.today();
-        let text = AuditText { today, reader, comparisons: Comparisons::default(), aircraft: aircraft.into_iter(), has_header: false };
+        // The note is a header, so it is made before the file. What is compared for it remains for the rows.
+        let (mut comparisons, mut notes) = (Comparisons::default(), Vec::new());
+        for checked in &aircraft {
+            let found = comparisons.directives_for(&reader, &checked.aircraft.with_serial(None)).await?;
+            notes.extend(notes_of(checked, &found));
+        }
+        reader.note(first_notes(&notes));
+        let (today, note) = (reader.today(), reader.file_note());
+        let text = AuditText { today, reader, comparisons, aircraft: aircraft.into_iter(), has_header: false };
         let name = format!("airworthiness-audit-{day}.csv");
-        Body::Stream(streamed(&ctx, &account, (Format::Csv, name), text).await?)
+        let mut file = streamed(&ctx, &account, (Format::Csv, name), text).await?;
+        file.note = note;
+        Body::Stream(file)
     };
     Ok(Answer { body, etag, next_cursor: String::new(), has_more: false, status: 200 })
 }
