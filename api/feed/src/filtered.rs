@@ -101,6 +101,23 @@ async fn backwards() {
     }
 }
 
+/// Proves that a search for no changes ends, finds none and covers nothing, so that another one continues where it began.
+#[tokio::test]
+async fn a_search_for_no_changes() {
+    let things = Things::filled(&SMALL, 33, 100).await;
+    let (ctx, feed) = (things.context(), things.feed(None));
+    let at = position(&ctx, &feed.source, None).await.unwrap();
+    for wants in filters() {
+        let selection = Selection::new(&ctx, &feed.source, things.tables, &at, vec![wants.criteria()]).await.unwrap();
+        for (direction, to) in [(Direction::Forwards, Seq(10)), (Direction::Backwards, Seq(51))] {
+            let found = selection.find(Seq(10), Seq(50), 0, direction).await.unwrap();
+            assert_eq!((found.changes.len(), found.to), (0, to), "{wants:?}");
+        }
+        let found = newest(&ctx, &feed, &at, wants.criteria(), Seq(0), 0).await.unwrap();
+        assert_eq!((found.changes.len(), found.complete_from()), (0, at.seq.next()), "{wants:?}");
+    }
+}
+
 /// Proves that parts of names find names that were written after the names were first read, by applying the feed; another generation reads its own
 /// names again.
 #[tokio::test]

@@ -107,7 +107,7 @@ impl<'a, R: Record> Selection<'a, R> {
         Ok(Self { tables, reader, criteria, terms })
     }
 
-    /// Finds the matching changes with a seq above `after` and up to `upto`, at most `limit`.
+    /// Finds the matching changes with a seq above `after` and up to `upto`, at most `limit`. With a limit of 0 nothing is read, and nothing is covered.
     ///
     /// # Errors
     /// When rows cannot be read.
