@@ -106,8 +106,8 @@ async fn request<S: SoldWatches>(
     secret: Option<SigningSecret>,
 ) -> Result<NewYearlyWatch, Problem> {
     let (mut entity, mut filter) = S::parse_entity(named.clone())?;
-    // As the request has it: what it leaves out is the default of a new watch, and in a renewal what the active watch has. So a request that names the default
-    // is another one.
+    // As the request has it: what it leaves out is the default of a new watch, and in a renewal what the active watch has. So a request that names the
+    // default is another one.
     let (name, given) = (S::renewed_by(&entity), written(&named)?);
     if let Some(active) = watches.find_active(&name).await? {
         (entity, filter) = S::parse_entity(S::renewed(named, watched_entity(&active)?))?;

@@ -133,8 +133,8 @@ fn unknown_makes(checked: &CheckedItem, found: &[Compared]) -> Vec<String> {
     notes.chain(without).map(|note| format!("{}: {note}", item.tail)).collect()
 }
 
-/// What to know about the assessment of an aircraft with the directives that may apply to it: names that nothing is known of, and records of compliance without
-/// a directive. Its serial number changes nothing.
+/// What to know about the assessment of an aircraft with the directives that may apply to it: names that nothing is known of, and records of compliance
+/// without a directive. Its serial number changes nothing.
 pub(crate) fn notes_of(checked: &CheckedItem, found: &[Compared]) -> Vec<String> {
     let item = &checked.item;
     let others = [unknown_model(&item.model, &checked.aircraft, found), unmatched_note("compliance", &checked.unmatched(found))];

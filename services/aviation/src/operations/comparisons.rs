@@ -146,8 +146,8 @@ pub type Found = Arc<Vec<Compared>>;
 /// The results of comparisons with serial numbers, by the position of the directive among those that were found.
 type WithSerials = HashMap<usize, Vec<Arc<WrittenOutcome>>>;
 
-/// What a call has read and compared. Each list is read once, and each make and model compared once, however many aircraft they are for. The results with serial
-/// numbers are few for each directive, and each is written once.
+/// What a call has read and compared. Each list is read once, and each make and model compared once, however many aircraft they are for. The results with
+/// serial numbers are few for each directive, and each is written once.
 #[derive(Default)]
 pub struct Comparisons {
     lists: HashMap<String, Arc<List>>,
@@ -195,8 +195,8 @@ impl Comparisons {
     }
 }
 
-/// The same directives, compared with the serial number of an aircraft where that can make a difference. Results that were written for another aircraft of these
-/// names are taken from `written`.
+/// The same directives, compared with the serial number of an aircraft where that can make a difference. Results that were written for another aircraft of
+/// these names are taken from `written`.
 fn with_serial(found: &Found, aircraft: &ResolvedAircraft, written: &mut WithSerials) -> Found {
     if aircraft.serial.is_none() {
         return Arc::clone(found);
