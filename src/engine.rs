@@ -244,6 +244,11 @@ impl Engine {
         })
     }
 
+    /// Whether the log names a key that signs receipts. The first one is named soon after the start, by a background task.
+    pub(crate) async fn has_signing_key(&self) -> bool {
+        receipts::operations::pubkey::named(&self.context).await.is_ok_and(|signing| !signing.keys.is_empty())
+    }
+
     /// This process as one of those that exchange which signatures they refuse to make.
     pub(crate) fn participant(&self) -> Participant {
         Participant { holder: self.holder.clone(), decider_lease: decider_lease(RECEIPTS.view.name), is_signer: self.is_signer }

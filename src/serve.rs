@@ -170,9 +170,7 @@ fn spawn_readers(tasks: &mut JoinSet<()>, engine: &Arc<Engine>, role: Role, demo
                 if role.includes(Role::Api) {
                     services::prepare(&own.context).await;
                 }
-                while own.is_signer
-                    && !receipts::operations::pubkey::named(&own.context).await.is_ok_and(|signing| !signing.keys.is_empty())
-                {
+                while own.is_signer && !own.has_signing_key().await {
                     tokio::time::sleep(FIRST_KEY_POLL_PAUSE).await;
                 }
                 if own.is_signer {
@@ -185,7 +183,7 @@ fn spawn_readers(tasks: &mut JoinSet<()>, engine: &Arc<Engine>, role: Role, demo
 }
 
 /// Starts the background tasks of a role.
-fn spawn_background_tasks(tasks: &mut JoinSet<()>, engine: &Arc<Engine>, role: Role) {
+pub(crate) fn spawn_background_tasks(tasks: &mut JoinSet<()>, engine: &Arc<Engine>, role: Role) {
     let (is_projector, is_api) = (role.includes(Role::Project), role.includes(Role::Api));
     if is_projector || is_api {
         tasks.spawn(engine.participant().run(Arc::clone(&engine.context)));

@@ -39,9 +39,9 @@ pub(super) async fn sign(engine: &Arc<Engine>) {
     }
 }
 
-/// Waits until the signer has compared the log with its memory.
+/// Waits until the log names a key, and the signer has compared it with its memory. A receipt that is asked for without a key is not decided until there is one.
 pub(super) async fn wait_until_signing(engine: &Engine) {
-    while SigningState::of(&engine.context).is_refused() {
+    while SigningState::of(&engine.context).is_refused() || !engine.has_signing_key().await {
         tokio::time::sleep(POLL_INTERVAL).await;
     }
 }

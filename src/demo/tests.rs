@@ -102,7 +102,9 @@ async fn every_service_changes_in_each_minute() {
     tokio::spawn(serving);
     adapt(&mut config, bound);
     let engine = Engine::open(config, None, Some(Records::Simulated), Role::All).await.unwrap();
-    let projecting = engine.start_projector();
+    let (projecting, mut tasks) = (engine.start_projector(), JoinSet::new());
+    // One of them names the first key of receipts.
+    serve::spawn_background_tasks(&mut tasks, &engine, Role::All);
     engine.store.served(&[ENGINE_VIEW.name]).await;
     let day = history.simulate(&engine, &simulator, simulated_clock, true).await;
     assert_eq!(day, today);
@@ -123,5 +125,5 @@ async fn every_service_changes_in_each_minute() {
     let again = simulated_upstreams(&before_start, first, 60, 1);
     let list = |simulator: &Simulator| simulator.answer("/api/v1/datasets/products/TRTYRAP", "").unwrap().body;
     assert!(list(&again) == list(&simulator) && !list(&again).is_empty());
-    engine.close(JoinSet::new(), projecting).await.unwrap();
+    engine.close(tasks, projecting).await.unwrap();
 }
