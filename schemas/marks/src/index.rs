@@ -104,6 +104,7 @@ impl Index {
         }
         let mut segments = self.segments.clone();
         if added.len() > 0 {
+            added = added.ordered();
             // A segment is merged if it is small, or not larger than what it is merged with.
             while let Some(last) = segments.pop_if(|last| {
                 let len = last.len();
@@ -179,8 +180,8 @@ impl Index {
 
     fn collect(&self, mut find: impl FnMut(&Segment) -> Vec<Hit>) -> Vec<Hit> {
         let mut hits: Vec<Hit> = self.segments.iter().flat_map(|segment| find(segment)).collect();
-        // A stable sort takes the hits of each segment, which are in order, as they are.
-        hits.sort_by_key(|hit| hit.serial);
+        // A mark has one version at a position, so that no serial number occurs twice.
+        hits.sort_unstable_by_key(|hit| hit.serial);
         hits
     }
 }

@@ -1,9 +1,13 @@
-//! Versions of marks in the order of their serial numbers and then of their positions: the numbers of each row, and the texts of all rows.
+//! Versions of marks: the numbers of each row, and the texts of all rows.
+//!
+//! Rows are in the order of the consonants of their marks. Most marks that a check compares have the consonants of the name, so that their rows and
+//! their texts are next to each other in memory. Answers do not depend on the order.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::changes::Entry;
+use super::primary_keys::packed;
 use crate::consonants::PackedSkeleton;
 use crate::{Classes, Mark};
 
@@ -54,8 +58,11 @@ impl Standing<'_> {
     }
 }
 
-/// The numbers of a version. They are next to each other in memory, because a check reads most of them of each row that it finds, and rows that it finds
-/// are far from each other.
+/// The place of a version among others: the skeleton of the mark, the first letters of its text, the serial number and the position of the change.
+type Place = (u32, u64, u32, u32);
+
+/// The numbers of a version. They are next to each other in memory, because a check reads most of them of each row that it finds, and many rows that it
+/// finds are far from each other.
 #[derive(Debug)]
 pub(super) struct Row {
     /// The serial number.
@@ -76,7 +83,7 @@ pub(super) struct Row {
 /// Versions of marks.
 #[derive(Debug, Default)]
 pub(super) struct Columns {
-    /// The versions. Their serial numbers ascend.
+    /// The versions. [`Columns::ordered`] puts them in order.
     pub(super) rows: Vec<Row>,
     /// Sets of classes as bits, with `LIVE`, each once.
     pub(super) sets: Vec<u64>,
@@ -84,6 +91,8 @@ pub(super) struct Columns {
     pub(super) texts: String,
     /// The indexes of the sets, while versions are added.
     known_sets: HashMap<u64, u32>,
+    /// The rows in the order of their serial numbers, once no more versions are added.
+    by_serial: Vec<u32>,
 }
 
 impl Columns {
@@ -101,7 +110,10 @@ impl Columns {
             let skeleton = PackedSkeleton::from_bits(skeleton);
             Row { serial, since, until: AtomicU32::new(until), classes, end, skeleton }
         };
-        is_sound.then(|| Self { rows: numbers.map(row).collect(), sets, texts, known_sets: HashMap::new() })
+        is_sound.then(|| {
+            let rows: Vec<Row> = numbers.map(row).collect();
+            Self { by_serial: by_serial(&rows), rows, sets, texts, known_sets: HashMap::new() }
+        })
     }
 
     pub(super) fn len(&self) -> usize {
@@ -109,10 +121,10 @@ impl Columns {
     }
 
     pub(super) fn bytes(&self) -> usize {
-        self.rows.capacity() * size_of::<Row>() + self.sets.capacity() * 8 + self.texts.capacity()
+        self.rows.capacity() * size_of::<Row>() + self.sets.capacity() * 8 + self.texts.capacity() + self.by_serial.capacity() * 4
     }
 
-    /// Adds a version that stands. Its serial number is not below that of the last one.
+    /// Adds a version that stands.
     pub(super) fn push(&mut self, serial: u32, since: u32, version: &Version) {
         self.push_row(serial, since, STANDS, version.bits, &version.texts, version.skeleton);
     }
@@ -141,21 +153,38 @@ impl Columns {
         }
     }
 
-    /// The versions of both, in order.
+    /// The place of the version in a row.
+    fn place_of(&self, row: usize) -> Option<Place> {
+        let Row { serial, since, skeleton, .. } = self.rows.get(row)?;
+        Some((skeleton.bits(), packed(self.text(row)), *serial, *since))
+    }
+
+    /// The same versions in the order of their places.
+    pub(super) fn ordered(&self) -> Self {
+        let mut places: Vec<(Place, usize)> = (0..self.len()).filter_map(|row| Some((self.place_of(row)?, row))).collect();
+        places.sort_unstable();
+        let mut out = Self::default();
+        places.into_iter().for_each(|(_, row)| out.copy(self, row));
+        out
+    }
+
+    /// The versions of both, in order if both are.
     pub(super) fn merged(one: &Self, other: &Self) -> Self {
         let mut out = Self::default();
         let (mut row, mut its) = (0, 0);
-        let place = |columns: &Self, row: usize| columns.rows.get(row).map(|row| (row.serial, row.since));
+        let (mut place, mut its_place) = (one.place_of(row), other.place_of(its));
         loop {
-            match (place(one, row), place(other, its)) {
+            match (place, its_place) {
                 (None, None) => return out,
                 (Some(a), b) if b.is_none_or(|b| a <= b) => {
                     out.copy(one, row);
                     row += 1;
+                    place = one.place_of(row);
                 }
                 _ => {
                     out.copy(other, its);
                     its += 1;
+                    its_place = other.place_of(its);
                 }
             }
         }
@@ -182,18 +211,20 @@ impl Columns {
             .collect()
     }
 
-    /// Frees what only adding needs.
-    pub(super) fn shrink(&mut self) {
+    /// Finds the order of the serial numbers, and frees what only adding needs: no more versions are added.
+    pub(super) fn finish(&mut self) {
         self.known_sets = HashMap::new();
+        self.by_serial = by_serial(&self.rows);
         self.rows.shrink_to_fit();
         self.sets.shrink_to_fit();
         self.texts.shrink_to_fit();
     }
 
-    /// The row of the version of a mark that stands.
+    /// The row of the version of a mark that stands: at most one of the versions of a mark does.
     pub(super) fn standing(&self, serial: u32) -> Option<usize> {
-        let last = self.rows.partition_point(|other| other.serial <= serial).checked_sub(1)?;
-        (self.serial(last) == serial && self.until(last) == STANDS).then_some(last)
+        let first = self.by_serial.partition_point(|row| self.serial(*row as usize) < serial);
+        let rows = self.by_serial.get(first..).unwrap_or_default().iter().map(|row| *row as usize);
+        rows.take_while(|row| self.serial(*row) == serial).find(|row| self.until(*row) == STANDS)
     }
 
     pub(super) fn serial(&self, row: usize) -> u32 {
@@ -227,28 +258,29 @@ impl Columns {
     }
 
     fn text(&self, row: usize) -> &str {
-        let (start, end) = self.place(row);
+        let (start, end) = self.bounds(row);
         self.texts.get(start..end).unwrap_or_default()
     }
 
     /// Copies the texts of rows next to each other.
     ///
-    /// Rows are far from each other in memory. In short loops of which no step needs another one, the processor waits for many of them at the same time.
+    /// Many rows are far from each other in memory. In short loops of which no step needs another one, the processor waits for many of them at the same
+    /// time.
     pub(super) fn gather(&self, rows: impl Iterator<Item = usize>, out: &mut Texts) {
         out.ends.clear();
         out.texts.clear();
-        out.places.clear();
-        out.places.extend(rows.map(|row| self.place(row)));
-        let first_bytes = out.places.iter().map(|(start, _)| self.texts.as_bytes().get(*start).copied().unwrap_or_default());
+        out.bounds.clear();
+        out.bounds.extend(rows.map(|row| self.bounds(row)));
+        let first_bytes = out.bounds.iter().map(|(start, _)| self.texts.as_bytes().get(*start).copied().unwrap_or_default());
         std::hint::black_box(first_bytes.fold(0_u8, |all, byte| all ^ byte));
-        for (start, end) in &out.places {
+        for (start, end) in &out.bounds {
             out.texts.push_str(self.texts.get(*start..*end).unwrap_or_default());
             out.ends.push(out.texts.len());
         }
     }
 
     /// Where the texts of a row begin and end.
-    fn place(&self, row: usize) -> (usize, usize) {
+    fn bounds(&self, row: usize) -> (usize, usize) {
         let start = row.checked_sub(1).and_then(|before| self.rows.get(before)).map_or(0, |before| before.end as usize);
         (start, self.rows.get(row).map_or(0, |row| row.end as usize))
     }
@@ -259,13 +291,21 @@ impl Columns {
     }
 }
 
+/// The rows in the order of their serial numbers.
+fn by_serial(rows: &[Row]) -> Vec<u32> {
+    // A number of both is sorted faster than a row by its serial number, which is in another place of memory.
+    let mut numbers: Vec<u64> = (0_u64..).zip(rows).map(|(row, numbers)| u64::from(numbers.serial) << 32 | row).collect();
+    numbers.sort_unstable();
+    numbers.iter().map(|number| *number as u32).collect()
+}
+
 /// Texts of a few rows next to each other.
 #[derive(Debug, Default)]
 pub(super) struct Texts {
     texts: String,
     ends: Vec<usize>,
-    /// Where the texts are in the columns.
-    places: Vec<(usize, usize)>,
+    /// Where the texts begin and end in the columns.
+    bounds: Vec<(usize, usize)>,
 }
 
 impl Texts {
@@ -309,5 +349,30 @@ mod tests {
         }
         columns.gather(std::iter::empty(), &mut texts);
         assert_eq!(texts.iter().next(), None);
+    }
+
+    /// Proves that marks of the same consonants are next to each other after versions were ordered and merged, those that begin alike first, and that the
+    /// version of a mark that stands is found by its serial number.
+    #[test]
+    fn rows_are_in_the_order_of_consonants() {
+        let of = |versions: &[(u32, u32, &str)]| {
+            let mut columns = Columns::default();
+            for (serial, since, text) in versions {
+                let entry = Entry { text: (*text).to_owned(), pseudo_marks: Vec::new(), classes: Classes::NONE, is_live: true };
+                columns.push(*serial, *since, &Version::of(&entry).unwrap());
+            }
+            let mut ordered = columns.ordered();
+            ordered.finish();
+            ordered
+        };
+        let one = of(&[(1, 1, "NALEX"), (2, 2, "BORTU"), (3, 3, "NOLIX"), (9, 4, "BORTU")]);
+        one.end(one.standing(2).unwrap(), 7);
+        assert_eq!(one.standing(2), None);
+        let mut all = Columns::merged(&one, &of(&[(2, 7, "NALEX"), (4, 5, "BARTO")]));
+        all.finish();
+        let rows: Vec<(u32, &str)> = (0..all.len()).map(|row| (all.serial(row), all.text(row))).collect();
+        assert_eq!(rows, [(4, "BARTO"), (2, "BORTU"), (9, "BORTU"), (1, "NALEX"), (2, "NALEX"), (3, "NOLIX")]);
+        assert_eq!([1, 2, 3, 4, 9].map(|serial| all.standing(serial)), [Some(3), Some(4), Some(5), Some(0), Some(2)]);
+        assert_eq!([0, 5, 10].map(|serial| all.standing(serial)), [None; 3]);
     }
 }

@@ -15,10 +15,10 @@ pub(super) struct PrimaryKeys {
     pub(super) rows: Vec<u32>,
 }
 
-/// The first letters of a key as a number that is ordered as the letters are. Letters that are missing are zero.
-pub(super) fn packed(key: &str) -> u64 {
+/// The first letters of a key or another text as a number that is ordered as the letters are. Letters that are missing are zero.
+pub(super) fn packed(text: &str) -> u64 {
     let mut bytes = [0; LETTERS];
-    bytes.iter_mut().zip(key.bytes()).for_each(|(place, letter)| *place = letter);
+    bytes.iter_mut().zip(text.bytes()).for_each(|(place, letter)| *place = letter);
     u64::from_be_bytes(bytes)
 }
 

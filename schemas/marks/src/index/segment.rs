@@ -38,7 +38,7 @@ pub(super) struct Candidate {
 impl Segment {
     /// A segment without keys. They are computed by the first call of [`Segment::postings`].
     pub(super) fn of(mut columns: Columns) -> Self {
-        columns.shrink();
+        columns.finish();
         Self { columns, postings: OnceLock::new() }
     }
 
@@ -108,8 +108,8 @@ impl Segment {
             take(&mut possible, keys::PRIMARY, RuleSet::NONE);
         }
         take(&mut self.near(name, asked), keys::NEAR, RuleSet::NONE);
-        // Numbers are sorted faster than candidates.
-        found.sort_unstable();
+        // Numbers are sorted faster than candidates. The rows of a key are in order, and a stable sort takes long ones as they are.
+        found.sort();
         let mut candidates: Vec<Candidate> = Vec::with_capacity(found.len());
         for next in found.into_iter().map(Candidate::unpack) {
             match candidates.last_mut().filter(|last| last.row == next.row) {
