@@ -175,7 +175,8 @@ pub(crate) fn weighted_distance(one: &str, other: &str) -> u32 {
     rows[one.len() * width + other.len()]
 }
 
-/// A text in Latin capitals that is compared with others by [`weighted_distance`]: what each change of it costs is computed once.
+/// A text in Latin capitals that is compared with others by [`weighted_distance`]: what each change of it costs is computed once, and what one of the
+/// others has in common with the one before at its beginning is compared once.
 #[derive(Clone, Debug)]
 pub(crate) struct WeightedText {
     letters: Vec<u8>,
@@ -185,8 +186,12 @@ pub(crate) struct WeightedText {
     replaced: Vec<u32>,
     /// For each capital, a bit for each letter that follows it somewhere in the text.
     followers: [u32; 26],
-    /// The distances of the beginnings of the text to the other text without its last two letters, without its last one, and to the whole of it.
-    columns: [Vec<u32>; 3],
+    /// The letters of the other text that was compared last, as far as they were compared.
+    other: Vec<u8>,
+    /// The distances of the beginnings of the text to each beginning of the other text: a column for the empty one and for each letter of `other`.
+    columns: Vec<u32>,
+    /// The least distance of each column.
+    least: Vec<u32>,
 }
 
 impl WeightedText {
@@ -194,7 +199,7 @@ impl WeightedText {
     pub(crate) fn of(text: &str) -> Self {
         let letters = text.as_bytes().to_vec();
         let before = |at: usize| at.checked_sub(1).and_then(|at| letters.get(at).copied());
-        let dropped = letters.iter().enumerate().map(|(at, letter)| dropped(*letter, before(at), at == 0)).collect();
+        let dropped: Vec<u32> = letters.iter().enumerate().map(|(at, letter)| dropped(*letter, before(at), at == 0)).collect();
         let replaced = (b'A'..=b'Z').flat_map(|other| letters.iter().map(move |letter| replaced(*letter, other, false))).collect();
         let mut followers = [0_u32; 26];
         for (letter, next) in letters.iter().zip(letters.iter().skip(1)) {
@@ -202,8 +207,13 @@ impl WeightedText {
                 *followers |= letter_bit(*next);
             }
         }
-        let columns = [(); 3].map(|()| vec![0; letters.len() + 1]);
-        Self { letters, dropped, replaced, followers, columns }
+        // Of an empty text: all letters are left out.
+        let mut columns = vec![0_u32];
+        columns.extend(dropped.iter().scan(0_u32, |total, loss| {
+            *total += *loss;
+            Some(*total)
+        }));
+        Self { letters, dropped, replaced, followers, other: Vec::new(), columns, least: vec![0] }
     }
 
     /// Returns a number that the weighted distance to another text does not exceed: what it costs to replace each letter by the one in its place, where
@@ -242,25 +252,32 @@ impl WeightedText {
 
     /// Returns the weighted distance to another text in Latin capitals if it is at most `limit`.
     pub(crate) fn distance_within(&mut self, other: &str, limit: u32) -> Option<u32> {
-        let Self { letters, dropped: losses, replaced: costs, followers, columns } = self;
-        let count = letters.len();
-        let [older, old, new] = columns;
-        let mut total = 0;
-        for (at, cell) in new.iter_mut().enumerate() {
-            *cell = total;
-            total += losses.get(at).copied().unwrap_or_default();
-        }
-        // The least distance of the column without letters is that of two empty texts.
-        let (mut least_before, mut before) = (0, None);
-        for (place, letter) in other.bytes().enumerate() {
-            std::mem::swap(older, old);
-            std::mem::swap(old, new);
+        let Self { letters, dropped: losses, replaced: costs, followers, other: compared, columns, least: least_of_columns } = self;
+        let (count, width) = (letters.len(), letters.len() + 1);
+        let shared = compared.iter().zip(other.bytes()).take_while(|(one, letter)| *one == letter).count();
+        compared.truncate(shared);
+        least_of_columns.truncate(shared + 1);
+        for letter in other.bytes().skip(shared) {
+            // Each way to the end leads through the last column, or over it by a swap from the one before, and no step costs less than nothing.
+            if let [.., before, last] = least_of_columns.as_slice()
+                && *last > limit
+                && *before > limit.saturating_sub(SWAPPED)
+            {
+                return None;
+            }
+            let (place, before) = (compared.len(), compared.last().copied());
             let loss = dropped(letter, before, place == 0);
             // Both texts have capitals only.
             let capital = usize::from(letter.wrapping_sub(b'A'));
             let (followers, costs) = (followers.get(capital)?, costs.get(capital * count..(capital + 1) * count)?);
+            let start = place * width;
+            if columns.len() < start + 2 * width {
+                columns.resize(start + 2 * width, 0);
+            }
+            let (known, new) = columns.split_at_mut(start + width);
+            let (older, old) = known.split_at(start);
             let (letters, losses) = (&letters[..count], &losses[..count]);
-            let (older, old, new) = (&older[..=count], &old[..=count], &mut new[..=count]);
+            let (old, new) = (&old[..=count], &mut new[..=count]);
             let mut left = old[0] + loss;
             let mut least = left;
             new[0] = left;
@@ -273,6 +290,8 @@ impl WeightedText {
                     (diagonal, *cell) = (*above, left);
                 }
             } else {
+                // A swap needs a letter before, which has a column before.
+                let older = &older[start.saturating_sub(width)..];
                 for at in 0..count {
                     let cost = if at == 0 && place == 0 { replaced(letters[0], letter, true) } else { costs[at] };
                     let mut best = (old[at] + cost).min(old[at + 1] + loss).min(left + losses[at]);
@@ -284,13 +303,10 @@ impl WeightedText {
                     least = least.min(best);
                 }
             }
-            // Each way to the end leads through this column, or over it by a swap from the one before, and no step costs less than nothing.
-            if least > limit && least_before > limit.saturating_sub(SWAPPED) {
-                return None;
-            }
-            (least_before, before) = (least, Some(letter));
+            compared.push(letter);
+            least_of_columns.push(least);
         }
-        new.get(count).copied().filter(|distance| *distance <= limit)
+        columns.get(compared.len() * width + count).copied().filter(|distance| *distance <= limit)
     }
 }
 
@@ -341,6 +357,36 @@ mod tests {
         let maxima = maxima.map(|(one, other)| (WeightedText::of(one).distance_max(other), WeightedText::of(other).distance_max(one)));
         assert_eq!(maxima, [(6, 6), (1, 1), (15, 15), (u32::MAX, u32::MAX)]);
         assert_eq!(WeightedText::of("AB").distance_within("a", 1_000), None, "other letters are not compared");
+    }
+
+    /// Proves that a text in the order of their letters has the weighted distance, whatever it has in common with the texts before, how far they were
+    /// compared within their limits, and whether they had other letters.
+    #[test]
+    fn beginnings_in_common_are_compared_once() {
+        let mut random = StdRng::seed_from_u64(38);
+        let (mut within, mut above) = (0, 0);
+        for letters in [&b"AB"[..], &b"AEKC"[..]] {
+            for _ in 0..40 {
+                let text = |random: &mut StdRng| -> String {
+                    (0..random.random_range(0..10)).map(|_| char::from(letters[random.random_range(0..letters.len())])).collect()
+                };
+                let one = text(&mut random);
+                let mut others: Vec<String> = (0..120).map(|_| text(&mut random)).collect();
+                others.sort_unstable();
+                let mut prepared = WeightedText::of(&one);
+                for other in &others {
+                    if random.random_bool(0.1) {
+                        assert_eq!(prepared.distance_within(&format!("{other}É{other}"), 1_000), None);
+                    }
+                    let (limit, expected) = (random.random_range(0..60), weighted_distance(&one, other));
+                    let found = prepared.distance_within(other, limit);
+                    assert_eq!(found, (expected <= limit).then_some(expected), "{one} and {other} within {limit}");
+                    within += usize::from(found.is_some());
+                    above += usize::from(found.is_none());
+                }
+            }
+        }
+        assert!(within > 1_000 && above > 1_000, "{within} {above}");
     }
 
     /// Proves that the library gives the same Double Metaphone keys as when the table was written: another key changes results, and needs a new
