@@ -13,6 +13,7 @@ use schemas::views::accounts::Tier;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::basis::Basis;
 use super::comparisons::{Compared, Comparisons};
 use super::filter::Filter;
 use super::fleet::{Assessment, CheckedItem, FleetItem, StatusCounts, check_items, unmatched_note};
@@ -21,7 +22,7 @@ use super::match_ads::{unknown_make_of, unknown_model};
 use super::next_due::NextDue;
 use super::stored_fleets::store;
 use super::watchable_feed::Aviation;
-use crate::{DISCLAIMER, rule};
+use crate::DISCLAIMER;
 use reads::read::{Read, Reader, RowTexts, Tool};
 
 /// The price of a call in millionths of a US dollar.
@@ -66,13 +67,9 @@ pub struct Answer {
     pub aircraft: RowTexts,
     /// In how many directives the texts leave each point open.
     pub cannot_decide: BTreeMap<String, usize>,
-    /// The last day for which the journal has been read completely; empty before the first complete reading.
-    #[schemars(with = "proofs::json_type::DayOrEmpty")]
-    pub through_date: String,
-    /// The rules and the version of the data file of makes and models, which `/docs` shows.
-    pub rule: String,
-    /// What the answer is not.
-    pub disclaimer: &'static str,
+    /// What the answer is based on, and what it is not.
+    #[serde(flatten)]
+    pub basis: Basis,
 }
 
 /// The most aircraft of a call with a tier, by its name in answers. Callers below tier pro have paid.
@@ -249,9 +246,7 @@ impl Read for Arguments {
             count: aircraft.count(),
             aircraft,
             cannot_decide: cannot_decide.into_iter().filter_map(|(reason, count)| Some((name_of(reason)?, count))).collect(),
-            through_date: reader.completeness().await?.through_date,
-            rule: rule(),
-            disclaimer: DISCLAIMER,
+            basis: Basis::read(reader).await?,
         })
     }
 }

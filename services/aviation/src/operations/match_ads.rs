@@ -8,11 +8,11 @@ use schemas::error_code::ErrorCode;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use super::basis::Basis;
 use super::comparisons::{Compared, ResolvedNames, directives_for, drop_of_unknown_make, has_make};
 use super::directive_match::DirectiveMatch;
 use super::filter::{Filter, check_name};
 use super::watchable_feed::Aviation;
-use crate::{DISCLAIMER, rule};
 use reads::read::{Read, Reader, RowTexts};
 
 /// The most models that directives name which are compared with an unknown one.
@@ -67,13 +67,9 @@ pub struct Answer {
     /// The directives, newest effective date first, then by number.
     #[schemars(with = "Vec<DirectiveMatch>")]
     pub directives: RowTexts,
-    /// The last day for which the journal has been read completely; empty before the first complete reading.
-    #[schemars(with = "proofs::json_type::DayOrEmpty")]
-    pub through_date: String,
-    /// The rules and the version of the data file of makes and models, which `/docs` shows.
-    pub rule: String,
-    /// What the answer is not.
-    pub disclaimer: &'static str,
+    /// What the answer is based on, and what it is not.
+    #[serde(flatten)]
+    pub basis: Basis,
 }
 
 /// The place of a directive in the order of answers, as `next` names it.
@@ -183,9 +179,7 @@ impl Read for Arguments {
             total,
             next,
             directives,
-            through_date: reader.completeness().await?.through_date,
-            rule: rule(),
-            disclaimer: DISCLAIMER,
+            basis: Basis::read(reader).await?,
         })
     }
 }

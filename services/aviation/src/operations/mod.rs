@@ -3,6 +3,7 @@
 pub(crate) mod addresses;
 pub mod assess;
 pub mod audit;
+pub mod basis;
 pub mod comparisons;
 pub mod directive_match;
 pub mod filter;

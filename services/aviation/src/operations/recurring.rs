@@ -8,12 +8,12 @@ use schemas::error_code::ErrorCode;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use super::basis::Basis;
 use super::comparisons::{Compared, ResolvedNames, directives_for, has_make};
 use super::filter::Filter;
 use super::fleet::{AssessedDirective, ComplianceRecord, FleetItem, check_items, unmatched_note};
 use super::match_ads::{unknown_make, unknown_model};
 use super::watchable_feed::Aviation;
-use crate::{DISCLAIMER, rule};
 use reads::read::{Read, Reader, RowTexts};
 
 /// The name under which the one aircraft of a call is checked.
@@ -78,13 +78,9 @@ pub struct Answer {
     /// The directives, newest effective date first, then by number.
     #[schemars(with = "Vec<AssessedDirective>")]
     pub directives: RowTexts,
-    /// The last day for which the journal has been read completely; empty before the first complete reading.
-    #[schemars(with = "proofs::json_type::DayOrEmpty")]
-    pub through_date: String,
-    /// The rules and the version of the data file of makes and models, which `/docs` shows.
-    pub rule: String,
-    /// What the answer is not.
-    pub disclaimer: &'static str,
+    /// What the answer is based on, and what it is not.
+    #[serde(flatten)]
+    pub basis: Basis,
 }
 
 /// The problem of a field of the checked aircraft, as one of the argument that gave it.
@@ -169,9 +165,7 @@ impl Read for Arguments {
             count: found.len(),
             total,
             directives,
-            through_date: reader.completeness().await?.through_date,
-            rule: rule(),
-            disclaimer: DISCLAIMER,
+            basis: Basis::read(reader).await?,
         })
     }
 }

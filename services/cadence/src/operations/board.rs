@@ -13,6 +13,7 @@ use serde_json::json;
 use super::catalog::{Catalog, Ranked};
 use super::filter::Filter;
 use super::niches::{KnownNiche, niche};
+use super::polled_through::PolledThrough;
 use super::watchable_feed::Cadence;
 use crate::SOURCE;
 use reads::number::Number;
@@ -46,10 +47,9 @@ pub struct Board {
     pub next: Option<String>,
     /// The items, the most often restocked first.
     pub items: Vec<BoardItem>,
-    /// The last day for which every store has been polled; empty before the first complete run.
-    pub through_date: String,
-    /// The number of complete runs.
-    pub snapshot_count: u64,
+    /// How completely the stores have been polled.
+    #[serde(flatten)]
+    pub polled: PolledThrough,
 }
 
 /// An item on a board.
@@ -145,7 +145,6 @@ impl Read for Arguments {
             cursor::encode_place(&reader.context().secrets, SOURCE.service, Seq(0), &search, &place)
         });
         let items: Vec<BoardItem> = shown.iter().map(|ranked| BoardItem::new(ranked, &self.niche)).collect();
-        let standing = reader.completeness().await?;
         Ok(Board {
             niche: self.niche,
             label,
@@ -153,8 +152,7 @@ impl Read for Arguments {
             count: items.len(),
             next,
             items,
-            through_date: standing.through_date,
-            snapshot_count: standing.snapshot_count,
+            polled: PolledThrough::read(reader).await?,
         })
     }
 }

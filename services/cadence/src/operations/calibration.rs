@@ -15,6 +15,7 @@ use serde_json::json;
 use super::catalog::{Catalog, Entry};
 use super::filter::Filter;
 use super::niches::{KnownNiche, known};
+use super::polled_through::PolledThrough;
 use super::prediction::{Basis, Confidence, label_of, missing_share};
 use super::report::Report;
 use super::watchable_feed::Cadence;
@@ -90,10 +91,9 @@ pub struct Calibration {
     pub method: &'static str,
     /// The niches, by key.
     pub niches: Vec<OfNiche>,
-    /// The last day for which every store has been polled; empty before the first complete run.
-    pub through_date: String,
-    /// The number of complete runs.
-    pub snapshot_count: u64,
+    /// How completely the stores have been polled.
+    #[serde(flatten)]
+    pub polled: PolledThrough,
 }
 
 /// The forecasts of one niche.
@@ -216,13 +216,6 @@ impl Read for Arguments {
                 labels: Confidence::ALL.iter().filter_map(of_label).collect(),
             });
         }
-        let standing = reader.completeness().await?;
-        Ok(Calibration {
-            count: niches.len(),
-            method: METHOD,
-            niches,
-            through_date: standing.through_date,
-            snapshot_count: standing.snapshot_count,
-        })
+        Ok(Calibration { count: niches.len(), method: METHOD, niches, polled: PolledThrough::read(reader).await? })
     }
 }

@@ -9,6 +9,7 @@ use serde_json::json;
 use super::catalog::Catalog;
 use super::filter::Filter;
 use super::niches::{KnownNiche, known};
+use super::polled_through::PolledThrough;
 use super::watchable_feed::Cadence;
 use reads::read::{Read, Reader};
 
@@ -25,10 +26,9 @@ pub struct Listed {
     pub count: usize,
     /// The niches, by key.
     pub niches: Vec<Niche>,
-    /// The last day for which every store has been polled; empty before the first complete run.
-    pub through_date: String,
-    /// The number of complete runs.
-    pub snapshot_count: u64,
+    /// How completely the stores have been polled.
+    #[serde(flatten)]
+    pub polled: PolledThrough,
 }
 
 /// A niche.
@@ -70,7 +70,6 @@ impl Read for Arguments {
             let ranked = catalog.ranked(&reader.at).count();
             niches.push(Niche { label, stores: stores.len(), items: catalog.entries.len(), ranked, key });
         }
-        let standing = reader.completeness().await?;
-        Ok(Listed { count: niches.len(), niches, through_date: standing.through_date, snapshot_count: standing.snapshot_count })
+        Ok(Listed { count: niches.len(), niches, polled: PolledThrough::read(reader).await? })
     }
 }

@@ -9,6 +9,7 @@ pub mod health;
 pub mod list_niches;
 pub mod list_stores;
 pub mod niches;
+pub mod polled_through;
 pub mod predict;
 pub mod prediction;
 pub mod report;

@@ -19,6 +19,7 @@ use super::calibration::shown_days;
 use super::catalog::{Catalog, Entry, KnownVariant};
 use super::filter::Filter;
 use super::niches::{KnownNiche, known, niche};
+use super::polled_through::PolledThrough;
 use super::prediction::{Confidence, Prediction, predict};
 use super::watchable_feed::Cadence;
 use super::words::{have, words};
@@ -92,10 +93,9 @@ pub struct Predicted {
     pub calibration: Fit,
     /// What a prediction is not.
     pub disclaimer: &'static str,
-    /// The last day for which every store has been polled; empty before the first complete run.
-    pub through_date: String,
-    /// The number of complete runs.
-    pub snapshot_count: u64,
+    /// How completely the stores have been polled.
+    #[serde(flatten)]
+    pub polled: PolledThrough,
 }
 
 /// The item of a prediction.
@@ -375,7 +375,7 @@ impl Read for Arguments {
     async fn answer(self, _filter: Filter, reader: &mut Reader<Cadence>) -> Result<Predicted, Problem> {
         let found = self.find(reader).await?;
         let now_ms = reader.at.now.as_millisecond();
-        let standing = reader.completeness().await?;
+        let polled = PolledThrough::read(reader).await?;
         let (item, tracker, calibration) = (found.item(), found.tracker(now_ms), found.fit(now_ms));
         let PredictedItem { events, prediction, poll_gap_ms, alternatives, .. } = found;
         let window = prediction.window.map(|(from, to)| Window { from: to_the_minute(from), to: to_the_minute(to) });
@@ -400,8 +400,7 @@ impl Read for Arguments {
             alternatives: alternatives.collect(),
             calibration,
             disclaimer: DISCLAIMER,
-            through_date: standing.through_date,
-            snapshot_count: standing.snapshot_count,
+            polled,
         })
     }
 }

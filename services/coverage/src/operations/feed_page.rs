@@ -25,7 +25,7 @@ use super::sample::Row;
 use super::sources;
 use super::watchable_feed::Coverage;
 use crate::{DISCLAIMER, FEED_MICROS};
-use reads::read::{Completeness, FreeRows, Read, Reader};
+use reads::read::{Completeness, FreeRows, LeadsPage, Read, Reader};
 
 /// How many rows a preview shows.
 const PREVIEW_ROWS: usize = 3;
@@ -65,16 +65,9 @@ pub struct ShownLead {
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "CoverageLeads")]
 pub struct Leads {
-    /// Day of the last refresh, YYYY-MM-DD; empty before the first.
-    pub updated: String,
-    /// The number of leads in this answer.
-    pub count: usize,
-    /// How many leads match, over all pages; null if they are more than 2,000.
-    pub total: Option<u64>,
-    /// Send it as `after` to get the next page; null on the last one.
-    pub next: Option<String>,
-    /// The tier of the caller's key; `free` without a key.
-    pub tier: &'static str,
+    /// What the page says about itself.
+    #[serde(flatten)]
+    pub page: LeadsPage,
     /// The leads, newest trigger first, ties by id.
     pub leads: Vec<ShownLead>,
     /// How complete the data is.
@@ -210,11 +203,7 @@ impl Read for Arguments {
         let today = reader.today();
         let shown = |lead: Lead| ShownLead { tier: lead.tier(today), lead };
         Ok(Leads {
-            updated: reader.updated().await?,
-            count: items.len(),
-            total,
-            next,
-            tier: reader.tier(),
+            page: reader.leads_page(items.len(), total, next).await?,
             leads: items.into_iter().map(shown).collect(),
             completeness: reader.completeness().await?,
             rule: format!("mandates/{}", mandates::version()),

@@ -16,7 +16,7 @@ use feed::places::{Ranked, Segment, Selects, Walk};
 use operation::problem::Problem;
 use operation::tiers::SAVED_ITEMS_MIN_TIER;
 use operation::{Definition, Price};
-use reads::read::{Completeness, Read, Reader};
+use reads::read::{Completeness, LeadsPage, Read, Reader};
 use schemas::error_code::ErrorCode;
 
 /// How many rows a preview shows.
@@ -76,16 +76,9 @@ fn days_default() -> i64 {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Leads {
-    /// Day of the last refresh, YYYY-MM-DD; empty before the first.
-    pub updated: String,
-    /// The number of leads in this answer.
-    pub count: usize,
-    /// How many leads match, over all pages; null if they are more than 2,000.
-    pub total: Option<u64>,
-    /// Send it as `after` to get the next page; null on the last one.
-    pub next: Option<String>,
-    /// The tier of the caller's key; `free` without a key.
-    pub tier: &'static str,
+    /// What the page says about itself.
+    #[serde(flatten)]
+    pub page: LeadsPage,
     /// The leads, newest notice of award first, ties by id.
     pub leads: Vec<ShownLead>,
     /// How complete the data is.
@@ -174,11 +167,7 @@ impl Read for Arguments {
         let limit = reader.limit();
         let Ranked { items, total, next } = self.page(&filter, limit, reader).await?;
         Ok(Leads {
-            updated: reader.updated().await?,
-            count: items.len(),
-            total,
-            next,
-            tier: reader.tier(),
+            page: reader.leads_page(items.len(), total, next).await?,
             leads: items.into_iter().map(ShownLead::from).collect(),
             completeness: reader.completeness().await?,
             rule: format!("lexicon/{}", LEXICON.version),

@@ -15,10 +15,10 @@ use texts::cook;
 
 use super::filter::Filter;
 use super::hidden::{is_shown, note_hidden};
-use super::permit_lead::{Medians, PREVIEW_WALK, PermitLead, RedactedLead, is_large};
+use super::permit_lead::{Medians, PREVIEW_WALK, PermitLead, PermitTerms, PermitsPage, RedactedLead, is_large};
 use super::watchable_feed::Parcels;
+use crate::PERMITS_MICROS;
 use crate::record::Parcel;
-use crate::{DISCLAIMER, PERMITS_MICROS};
 
 /// The days in which a permit was issued, by default.
 pub(super) const DAYS: i64 = 365;
@@ -56,22 +56,14 @@ fn days_default() -> i64 {
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "ConstructionWindowLeads")]
 pub struct Leads {
-    /// Day of the last refresh, YYYY-MM-DD; empty before the first.
-    pub updated: String,
-    /// How many permits match, over all pages; null if they were not all counted.
-    pub total: Option<u64>,
-    /// The number of permits in this answer.
-    pub count: usize,
-    /// Send it as `after` to get the next page; null on the last one.
-    pub next: Option<String>,
+    /// What the page says about itself.
+    #[serde(flatten)]
+    pub page: PermitsPage,
     /// The permits, the latest issue first.
     pub leads: Vec<PermitLead>,
-    /// The tier of the caller's key; `free` without a key.
-    pub tier: &'static str,
-    /// The rule.
-    pub rule: &'static str,
-    /// What leads are not.
-    pub disclaimer: &'static str,
+    /// The tier, the rule and the disclaimer.
+    #[serde(flatten)]
+    pub terms: PermitTerms,
 }
 
 impl Arguments {
@@ -140,16 +132,10 @@ impl Read for Arguments {
         let found = self.page(&filter, reader, limit).await?;
         let all_days = Segment::newest_first(&(reader.today().saturating_sub(DAYS_MAX.days())..=reader.today()));
         note_hidden(reader, "permits of any day and amount", &window_list(cook::COUNTY, filter.township.as_deref()), all_days).await?;
-        reader.note_empty_page(found.items.len(), found.next.as_deref());
         Ok(Leads {
-            updated: reader.updated().await?,
-            total: found.total,
-            count: found.items.len(),
-            next: found.next,
+            page: PermitsPage::read(reader, &found).await?,
             leads: found.items.into_iter().map(|record| medians.lead(record)).collect(),
-            tier: reader.tier(),
-            rule: WINDOW_RULE,
-            disclaimer: DISCLAIMER,
+            terms: PermitTerms::new(reader, WINDOW_RULE),
         })
     }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::record::Parcel;
 use crate::record::permit::{Building, Median, Permit, RedactedPermit, medians_name};
+use feed::places::Ranked;
 use feed::position::Position;
 use jiff::ToSpan;
 use jiff::civil::Date;
@@ -13,6 +14,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use texts::cook;
 
+use crate::DISCLAIMER;
 use crate::record::{TABLES, masked_pin};
 use reads::read::Reader;
 
@@ -93,6 +95,49 @@ pub struct PermitLead {
     pub remarks: Vec<String>,
     /// The row at the publisher.
     pub url: String,
+}
+
+/// What a page of permits says about itself. Answers flatten it.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct PermitsPage {
+    /// Day of the last refresh, YYYY-MM-DD; empty before the first.
+    pub updated: String,
+    /// How many permits match, over all pages; null if they were not all counted.
+    pub total: Option<u64>,
+    /// The number of permits in this answer.
+    pub count: usize,
+    /// Send it as `after` to get the next page; null on the last one.
+    pub next: Option<String>,
+}
+
+impl PermitsPage {
+    /// What a page says about itself. A note says so if it has no permits and another page follows.
+    ///
+    /// # Errors
+    /// When rows cannot be read.
+    pub(crate) async fn read(reader: &mut Reader<Parcels>, found: &Ranked<Parcel>) -> Result<Self, Problem> {
+        let (count, next) = (found.items.len(), found.next.clone());
+        reader.note_empty_page(count, next.as_deref());
+        Ok(Self { updated: reader.updated().await?, total: found.total, count, next })
+    }
+}
+
+/// The terms under which permits are shown. Answers flatten them.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct PermitTerms {
+    /// The tier of the caller's key; `free` without a key.
+    pub tier: &'static str,
+    /// The rule.
+    pub rule: &'static str,
+    /// What leads are not.
+    pub disclaimer: &'static str,
+}
+
+impl PermitTerms {
+    /// The terms for the caller, with the rule of the answer.
+    pub(crate) fn new(reader: &Reader<Parcels>, rule: &'static str) -> Self {
+        Self { tier: reader.tier(), rule, disclaimer: DISCLAIMER }
+    }
 }
 
 /// A permit as callers without a paid key see it.

@@ -16,9 +16,9 @@ use texts::cook;
 
 use super::filter::Filter;
 use super::hidden::{is_shown, note_hidden};
-use super::permit_lead::{MONTHS_PAST, Medians, PREVIEW_WALK, PermitLead, RedactedLead, is_large, later};
+use super::permit_lead::{MONTHS_PAST, Medians, PREVIEW_WALK, PermitLead, PermitTerms, PermitsPage, RedactedLead, is_large, later};
 use super::watchable_feed::Parcels;
-use crate::{DISCLAIMER, PERMITS_MICROS};
+use crate::PERMITS_MICROS;
 
 /// What every row says about itself.
 pub(crate) const INFERENCE: &str = "an inference from status and recency, not a verified work stoppage";
@@ -69,22 +69,14 @@ pub struct StalledPermit {
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "StalledPermits")]
 pub struct Stalled {
-    /// Day of the last refresh, YYYY-MM-DD; empty before the first.
-    pub updated: String,
-    /// How many permits match, over all pages; null if they were not all counted.
-    pub total: Option<u64>,
-    /// The number of permits in this answer.
-    pub count: usize,
-    /// Send it as `after` to get the next page; null on the last one.
-    pub next: Option<String>,
+    /// What the page says about itself.
+    #[serde(flatten)]
+    pub page: PermitsPage,
     /// The permits, the earliest issue first.
     pub leads: Vec<StalledPermit>,
-    /// The tier of the caller's key; `free` without a key.
-    pub tier: &'static str,
-    /// The rule.
-    pub rule: &'static str,
-    /// What leads are not.
-    pub disclaimer: &'static str,
+    /// The tier, the rule and the disclaimer.
+    #[serde(flatten)]
+    pub terms: PermitTerms,
 }
 
 impl Arguments {
@@ -177,16 +169,10 @@ impl Read for Arguments {
         let all_days = Segment::soonest_first(&(FIRST_DAY..=reader.today()));
         let list = stalled_list(cook::COUNTY, filter.township.as_deref(), false);
         note_hidden(reader, "unfinished permits of any day and amount", &list, all_days).await?;
-        reader.note_empty_page(found.items.len(), found.next.as_deref());
         Ok(Stalled {
-            updated: reader.updated().await?,
-            total: found.total,
-            count: found.items.len(),
-            next: found.next,
+            page: PermitsPage::read(reader, &found).await?,
             leads: found.items.into_iter().map(|record| stalled(&medians, record)).collect(),
-            tier: reader.tier(),
-            rule: STALLED_RULE,
-            disclaimer: DISCLAIMER,
+            terms: PermitTerms::new(reader, STALLED_RULE),
         })
     }
 }
