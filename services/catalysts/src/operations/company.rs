@@ -8,6 +8,7 @@ use serde_json::json;
 use texts::tickers::{names_ticker, tickers};
 
 use super::filter::{Filter, ticker};
+use super::horizon::Horizon;
 use super::list::{Events, PREVIEW_ROWS, extent, of_lists};
 use super::watchable_feed::Catalysts;
 use feed::filter::Filter as _;
@@ -17,30 +18,13 @@ use reads::read::{Difference, Read, Reader, Tool};
 
 /// Arguments of `company`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct Arguments {
     /// Ticker of the company in any spelling: BRK-B, also brk.b, NYSE: BRK/B.
     #[schemars(length(min = 1, max = 60))]
     pub ticker: String,
-    /// How many days ahead an upcoming event's window may begin. Without a paid key at most 30 are served.
-    #[serde(default = "days_default")]
-    #[schemars(range(min = 1, max = 730))]
-    pub days: i64,
-    /// How many events to return at most.
-    #[serde(default = "limit_default")]
-    #[schemars(range(min = 1, max = 200))]
-    pub limit: usize,
-    /// Where to continue: the `next` of the answer before, with the same other arguments.
-    #[schemars(length(min = 1, max = 2000))]
-    pub after: Option<String>,
-}
-
-pub(crate) fn days_default() -> i64 {
-    365
-}
-
-pub(crate) fn limit_default() -> usize {
-    50
+    /// How far ahead, and which page.
+    #[serde(flatten)]
+    pub horizon: Horizon,
 }
 
 impl Read for Arguments {
@@ -68,11 +52,11 @@ impl Read for Arguments {
 
     async fn answer(self, _filter: Filter, reader: &mut Reader<Catalysts>) -> Result<Events, Problem> {
         let free_rows_max = reader.is_tool().then_some(PREVIEW_ROWS);
-        let extent = extent(reader, self.days, self.limit, free_rows_max);
+        let extent = extent(reader, self.horizon.days, self.horizon.limit, free_rows_max);
         let wanted = tickers(&self.ticker);
         let is_own = |record: &Catalyst| names_ticker(&record.ticker, &wanted);
         let lists: Vec<String> = wanted.iter().map(|ticker| format!("ticker/{ticker}")).collect();
-        of_lists(reader, &lists, extent, self.after.as_deref(), &is_own).await
+        of_lists(reader, &lists, extent, self.horizon.after.as_deref(), &is_own).await
     }
 }
 

@@ -6,8 +6,8 @@ use schemas::error_code::ErrorCode;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::company::{days_default, limit_default};
 use super::filter::{Filter, drug_letters, names_drug};
+use super::horizon::Horizon;
 use super::list::{Events, PREVIEW_ROWS, extent, of_lists};
 use super::watchable_feed::Catalysts;
 use feed::filter::Filter as _;
@@ -17,22 +17,13 @@ use reads::read::{Difference, Read, Reader, Tool};
 
 /// Arguments of `drug`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct Arguments {
     /// Words of the drug's name: every word must begin a word of the name. One of them has at least three letters.
     #[schemars(length(min = 3, max = 100))]
     pub name: String,
-    /// How many days ahead an upcoming event's window may begin. Without a paid key at most 30 are served.
-    #[serde(default = "days_default")]
-    #[schemars(range(min = 1, max = 730))]
-    pub days: i64,
-    /// How many events to return at most.
-    #[serde(default = "limit_default")]
-    #[schemars(range(min = 1, max = 200))]
-    pub limit: usize,
-    /// Where to continue: the `next` of the answer before, with the same other arguments.
-    #[schemars(length(min = 1, max = 2000))]
-    pub after: Option<String>,
+    /// How far ahead, and which page.
+    #[serde(flatten)]
+    pub horizon: Horizon,
 }
 
 impl Read for Arguments {
@@ -61,10 +52,10 @@ impl Read for Arguments {
 
     async fn answer(self, _filter: Filter, reader: &mut Reader<Catalysts>) -> Result<Events, Problem> {
         let free_rows_max = reader.is_tool().then_some(PREVIEW_ROWS);
-        let extent = extent(reader, self.days, self.limit, free_rows_max);
+        let extent = extent(reader, self.horizon.days, self.horizon.limit, free_rows_max);
         let lists = [format!("drug/{}", drug_letters("name", &self.name)?)];
         let is_own = |record: &Catalyst| names_drug(&record.drug, &self.name);
-        of_lists(reader, &lists, extent, self.after.as_deref(), &is_own).await
+        of_lists(reader, &lists, extent, self.horizon.after.as_deref(), &is_own).await
     }
 }
 

@@ -5,6 +5,7 @@ pub mod calendar;
 pub mod company;
 pub mod drug;
 pub mod filter;
+pub mod horizon;
 pub(crate) mod list;
 pub mod pay;
 pub mod upcoming;

@@ -1,18 +1,40 @@
 //! The arguments that the operations share, and their defaults.
 
 use operation::problem::Problem;
+use schemars::JsonSchema;
+use serde::Deserialize;
 use velocity::grams::{GRAM_WORDS_MAX, NoPhrase, PHRASE_CHARS_MAX, PHRASE_WORDS_MAX, phrase};
-use velocity::measure::{MULTIPLE_DEFAULT, WINDOW_DEFAULT};
+use velocity::measure::{MULTIPLE_DEFAULT, Question, WINDOW_DEFAULT, WINDOWS};
 use velocity::words::is_blocked;
 
 /// Other names of the arguments.
 pub(crate) const ALIASES: &[(&str, &str)] = &[("minMultiple", "min_multiple"), ("windowHours", "window_hours")];
 
-pub(crate) fn window_default() -> i64 {
+/// The window whose stories are counted, and the multiple from which on a phrase is RISING. Arguments flatten it.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+pub struct MeasureArguments {
+    /// The length of the window, in hours.
+    #[serde(default = "window_default")]
+    #[schemars(extend("enum" = WINDOWS))]
+    pub window_hours: i64,
+    /// The least multiple of RISING. WARMING needs its square root.
+    #[serde(default = "multiple_default")]
+    #[schemars(range(min = 1.5, max = 20))]
+    pub min_multiple: f64,
+}
+
+impl MeasureArguments {
+    /// The question that the arguments ask.
+    pub(crate) fn question(&self) -> Question {
+        Question { window_hours: self.window_hours, min_multiple: self.min_multiple }
+    }
+}
+
+fn window_default() -> i64 {
     WINDOW_DEFAULT
 }
 
-pub(crate) fn multiple_default() -> f64 {
+fn multiple_default() -> f64 {
     MULTIPLE_DEFAULT
 }
 

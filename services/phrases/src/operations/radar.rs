@@ -7,13 +7,12 @@ use schemas::error_code::ErrorCode;
 use schemas::views::accounts::Tier;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use velocity::measure::{Question, WINDOWS};
 
 use super::answer::Velocity;
 use super::clearance::{Clearance, DISCLAIMER, clearance};
 use super::filter::Filter;
 use super::measured;
-use super::question::{ALIASES, multiple_default, normal_phrase, window_default};
+use super::question::{ALIASES, MeasureArguments, normal_phrase};
 use super::watchable_feed::Phrases;
 use reads::read::{Completeness, Read, Reader};
 
@@ -22,19 +21,13 @@ const PRICE_MICROS: u64 = 20_000;
 
 /// Arguments of `phrase_radar`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct Arguments {
     /// The phrase: 1 to 6 words, in any case. Hyphens are blanks, and a match is a run of whole words.
     #[schemars(length(min = 1, max = 100))]
     pub phrase: String,
-    /// The length of the window, in hours.
-    #[serde(default = "window_default")]
-    #[schemars(extend("enum" = WINDOWS))]
-    pub window_hours: i64,
-    /// The least multiple of RISING. WARMING needs its square root.
-    #[serde(default = "multiple_default")]
-    #[schemars(range(min = 1.5, max = 20))]
-    pub min_multiple: f64,
+    /// The window, and the least multiple of RISING.
+    #[serde(flatten)]
+    pub measure: MeasureArguments,
     /// The class of goods and services (Nice Classification) that the phrase is wanted for.
     #[schemars(range(min = 1, max = 45))]
     pub class: Option<u8>,
@@ -55,12 +48,6 @@ pub struct Answer {
     /// How complete the data is.
     #[serde(flatten)]
     pub completeness: Completeness,
-}
-
-impl Arguments {
-    fn question(&self) -> Question {
-        Question { window_hours: self.window_hours, min_multiple: self.min_multiple }
-    }
 }
 
 impl Read for Arguments {
@@ -86,7 +73,7 @@ impl Read for Arguments {
 
     async fn preview(self, _filter: Filter, reader: &mut Reader<Phrases>) -> Result<Option<Value>, Problem> {
         let phrase = normal_phrase(&self.phrase)?;
-        let (velocity, notes) = measured::velocity(reader.context(), &reader.at, phrase, self.question()).await?;
+        let (velocity, notes) = measured::velocity(reader.context(), &reader.at, phrase, self.measure.question()).await?;
         notes.into_iter().for_each(|note| reader.note(note));
         // Nothing of the clearance.
         Ok(serde_json::to_value(velocity).ok())
@@ -94,7 +81,7 @@ impl Read for Arguments {
 
     async fn answer(self, _filter: Filter, reader: &mut Reader<Phrases>) -> Result<Answer, Problem> {
         let phrase = normal_phrase(&self.phrase)?;
-        let (velocity, notes) = measured::velocity(reader.context(), &reader.at, phrase.clone(), self.question()).await?;
+        let (velocity, notes) = measured::velocity(reader.context(), &reader.at, phrase.clone(), self.measure.question()).await?;
         notes.into_iter().for_each(|note| reader.note(note));
         let as_of = (!reader.is_current()).then(|| reader.at.now.to_string());
         let (clearance, notes) = clearance(reader.context(), &reader.at, &self.phrase, self.class, as_of.as_deref()).await?;

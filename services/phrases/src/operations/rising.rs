@@ -7,29 +7,22 @@ use schemas::error_code::ErrorCode;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use velocity::calendar::time;
-use velocity::measure::{Question, WINDOWS};
 
 use super::answer::{Velocity, Window};
 use super::filter::Filter;
 use super::ledger::Ledger;
 use super::measured::{self, NOTHING_READ};
-use super::question::{ALIASES, multiple_default, window_default};
+use super::question::{ALIASES, MeasureArguments};
 use super::survey::survey;
 use super::watchable_feed::Phrases;
 use reads::read::{Completeness, Read, Reader, hidden_note};
 
 /// Arguments of `rising_phrases`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct Arguments {
-    /// The length of the window, in hours.
-    #[serde(default = "window_default")]
-    #[schemars(extend("enum" = WINDOWS))]
-    pub window_hours: i64,
-    /// The least multiple of RISING. WARMING needs its square root.
-    #[serde(default = "multiple_default")]
-    #[schemars(range(min = 1.5, max = 20))]
-    pub min_multiple: f64,
+    /// The window, and the least multiple of RISING.
+    #[serde(flatten)]
+    pub measure: MeasureArguments,
 }
 
 /// The phrases that rise.
@@ -48,12 +41,6 @@ pub struct Rising {
     /// How complete the data is.
     #[serde(flatten)]
     pub completeness: Completeness,
-}
-
-impl Arguments {
-    fn question(&self) -> Question {
-        Question { window_hours: self.window_hours, min_multiple: self.min_multiple }
-    }
 }
 
 impl Read for Arguments {
@@ -79,7 +66,7 @@ impl Read for Arguments {
     }
 
     async fn answer(self, _filter: Filter, reader: &mut Reader<Phrases>) -> Result<Rising, Problem> {
-        let question = self.question();
+        let question = self.measure.question();
         let completeness = reader.completeness().await?;
         // The same number whatever is asked, as of any time, and whether a hidden phrase rises or not: it must not tell when one does.
         let note = hidden_note("phrases, rising or not,", reader.at.view.suppressed_keys());

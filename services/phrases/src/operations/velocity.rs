@@ -6,30 +6,23 @@ use schemars::JsonSchema;
 use schemas::error_code::ErrorCode;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use velocity::measure::{Question, WINDOWS};
 
 use super::answer::Velocity;
 use super::filter::Filter;
 use super::measured;
-use super::question::{ALIASES, multiple_default, normal_phrase, window_default};
+use super::question::{ALIASES, MeasureArguments, normal_phrase};
 use super::watchable_feed::Phrases;
 use reads::read::{Completeness, Read, Reader};
 
 /// Arguments of `phrase_velocity`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct Arguments {
     /// The phrase: 1 to 6 words, in any case. Hyphens are blanks, and a match is a run of whole words.
     #[schemars(length(min = 1, max = 100))]
     pub phrase: String,
-    /// The length of the window, in hours.
-    #[serde(default = "window_default")]
-    #[schemars(extend("enum" = WINDOWS))]
-    pub window_hours: i64,
-    /// The least multiple of RISING. WARMING needs its square root.
-    #[serde(default = "multiple_default")]
-    #[schemars(range(min = 1.5, max = 20))]
-    pub min_multiple: f64,
+    /// The window, and the least multiple of RISING.
+    #[serde(flatten)]
+    pub measure: MeasureArguments,
 }
 
 /// The velocity of a phrase.
@@ -42,12 +35,6 @@ pub struct Answer {
     /// How complete the data is.
     #[serde(flatten)]
     pub completeness: Completeness,
-}
-
-impl Arguments {
-    fn question(&self) -> Question {
-        Question { window_hours: self.window_hours, min_multiple: self.min_multiple }
-    }
 }
 
 impl Read for Arguments {
@@ -75,7 +62,7 @@ impl Read for Arguments {
 
     async fn answer(self, _filter: Filter, reader: &mut Reader<Phrases>) -> Result<Answer, Problem> {
         let phrase = normal_phrase(&self.phrase)?;
-        let (velocity, notes) = measured::velocity(reader.context(), &reader.at, phrase, self.question()).await?;
+        let (velocity, notes) = measured::velocity(reader.context(), &reader.at, phrase, self.measure.question()).await?;
         notes.into_iter().for_each(|note| reader.note(note));
         Ok(Answer { velocity, completeness: reader.completeness().await? })
     }
