@@ -46,38 +46,21 @@ pub struct Filed {
 
 impl From<Filing> for Filed {
     fn from(record: Filing) -> Self {
-        let Filing {
-            form,
-            filing_date,
-            company,
-            cik,
-            top_item,
-            top_label,
-            event_score,
-            url,
-            accession,
-            items,
-            roles,
-            report_date,
-            amends,
-            suppressed,
-            ..
-        } = record;
         Self {
-            form,
-            filing_date,
-            company,
-            cik,
-            top_item,
-            top_label,
-            event_score,
-            url,
-            accession,
-            items,
-            roles,
-            report_date,
-            amends,
-            suppressed,
+            form: record.form,
+            filing_date: record.filing_date,
+            company: record.company,
+            cik: record.cik,
+            top_item: record.top_item,
+            top_label: record.top_label,
+            event_score: record.event_score,
+            url: record.url,
+            accession: record.accession,
+            items: record.items,
+            roles: record.roles,
+            report_date: record.report_date,
+            amends: record.amends,
+            suppressed: record.suppressed,
         }
     }
 }
