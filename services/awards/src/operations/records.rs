@@ -22,16 +22,9 @@ pub struct Changed {
     /// The day of the action that this change reports, or else of the award's last action, YYYY-MM-DD.
     #[schemars(with = "proofs::json_type::DayOrEmpty")]
     pub date: String,
-    /// The permanent id of the award.
-    pub id: String,
-    /// The legal name of the recipient.
-    pub recipient: String,
-    /// The awarding department.
-    pub agency: String,
-    /// Industry code.
-    pub naics: String,
-    /// The total obligation in dollars; null if unknown.
-    pub amount: Option<f64>,
+    /// The award, its parties and its amount.
+    #[serde(flatten)]
+    pub key_facts: KeyFacts,
     /// The change of `amount` in dollars; null if the amount before or after the change is unknown, or if the caller is not shown the award as it was before.
     /// The total is published later than the action that changes it, so both may come as two changes.
     pub amount_delta: Option<f64>,
@@ -55,6 +48,21 @@ pub struct Changed {
     /// The award before the change, if `before` was requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub before: Option<Shown>,
+}
+
+/// The award, its parties, what is bought and for how much. Answers flatten it.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct KeyFacts {
+    /// The permanent id of the award.
+    pub id: String,
+    /// The legal name of the recipient.
+    pub recipient: String,
+    /// The awarding department.
+    pub agency: String,
+    /// Industry code.
+    pub naics: String,
+    /// The total obligation in dollars; null if unknown.
+    pub amount: Option<f64>,
 }
 
 /// Further fields of an award.
@@ -107,16 +115,9 @@ pub struct Shown {
     /// The day of the award's last action, YYYY-MM-DD.
     #[schemars(with = "proofs::json_type::DayOrEmpty")]
     pub date: String,
-    /// The permanent id of the award.
-    pub id: String,
-    /// The legal name of the recipient.
-    pub recipient: String,
-    /// The awarding department.
-    pub agency: String,
-    /// Industry code.
-    pub naics: String,
-    /// The total obligation in dollars; null if unknown.
-    pub amount: Option<f64>,
+    /// The award, its parties and its amount.
+    #[serde(flatten)]
+    pub key_facts: KeyFacts,
     /// The end of the periods exercised so far; for a vehicle for orders, the last day to order.
     #[schemars(with = "proofs::json_type::DayOrEmpty")]
     pub end: String,
@@ -167,11 +168,13 @@ impl From<Award> for Shown {
     fn from(award: Award) -> Self {
         Self {
             date: award.last_day().to_owned(),
-            amount: award.amount_cents.map(dollars),
-            id: award.id,
-            recipient: award.recipient,
-            agency: award.agency,
-            naics: award.naics,
+            key_facts: KeyFacts {
+                amount: award.amount_cents.map(dollars),
+                id: award.id,
+                recipient: award.recipient,
+                agency: award.agency,
+                naics: award.naics,
+            },
             end: award.end,
             url: award.url,
             more: More {
@@ -204,18 +207,14 @@ impl From<Item<Award>> for Changed {
         let (amount_delta, backfill) = (amount_delta(&change).map(Dollars::as_f64), change.is_backfill());
         let (date, action) = (reported_day(&change).to_owned(), change.details.action);
         let action_amount = action.as_ref().and_then(|action| action.amount).map(Dollars::as_f64);
-        let Shown { id, recipient, agency, naics, amount, end, url, mut more, .. } = change.record.into();
+        let Shown { key_facts, end, url, mut more, .. } = change.record.into();
         if let Some(action) = action {
             (more.modification, more.action_type, more.action_description) = (action.modification, action.kind, action.description);
         }
         Self {
             event,
             date,
-            id,
-            recipient,
-            agency,
-            naics,
-            amount,
+            key_facts,
             amount_delta,
             end,
             url,
