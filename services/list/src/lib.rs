@@ -9,12 +9,16 @@ mod exports_tests;
 #[cfg(test)]
 mod free_callers;
 #[cfg(test)]
+mod late_news_tests;
+#[cfg(test)]
 mod numbers_tests;
 #[cfg(test)]
 mod places_tests;
 mod selection;
 #[cfg(test)]
 mod sources_tests;
+#[cfg(test)]
+mod status_tests;
 #[cfg(test)]
 mod unknown_tests;
 
