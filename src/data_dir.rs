@@ -258,12 +258,22 @@ fn signer_memory_dir(config: &Config) -> Result<Option<PathBuf>, config::Error> 
     Ok(Some(path))
 }
 
-/// Why other users could change the signer's memory, and let it sign a second history; `None` if they cannot, or if the directory does not exist yet.
+/// Why other users could change the signer's memory, its directory or a file in it, and let it sign a second history; `None` if they cannot, or if the
+/// directory does not exist yet.
 fn foreign_writers(path: &Path) -> Option<String> {
+    let files = fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path());
+    std::iter::once(path.to_owned()).chain(files).find_map(|place| {
+        let reason = foreign_writers_of(&place)?;
+        Some(if place == path { reason } else { format!("{}: {reason}", place.display()) })
+    })
+}
+
+/// Why other users could change a directory or a file, or what a link leads to; `None` if they cannot, or if there is none.
+fn foreign_writers_of(path: &Path) -> Option<String> {
     let (found, link) = (path.metadata().ok()?, path.symlink_metadata().ok()?);
     let own = rustix::process::geteuid().as_raw();
     if [&found, &link].iter().any(|entry| entry.uid() != own && entry.uid() != 0) {
-        return Some("the directory, or the link to it, belongs to another user, who can change what the signer remembers".to_owned());
+        return Some("it, or the link to it, belongs to another user, who can change what the signer remembers".to_owned());
     }
     let is_of_own_group = found.gid() == rustix::process::getegid().as_raw();
     let writers = if is_of_own_group { 0o002 } else { 0o022 };
@@ -302,7 +312,8 @@ mod tests {
         assert!(lock(dir.path()).is_ok());
     }
 
-    /// Proves that a directory that other users can write in is refused with its mode, also through a link, and that one of our own is not.
+    /// Proves that a directory that other users can write in, or with a file that they can change, is refused with the mode, also through a link, and that
+    /// one of our own is not.
     #[test]
     fn memories_that_others_can_change() {
         let dir = tempfile::tempdir().unwrap();
@@ -320,5 +331,20 @@ mod tests {
                 assert!(reason.is_none_or(|reason| reason.contains(&format!("mode {:03o}", mode & 0o777))));
             }
         }
+        let (file, elsewhere) = (memory.join("key.json"), dir.path().join("elsewhere.json"));
+        let refused =
+            || [&memory, &link].map(|path| foreign_writers(path).is_some_and(|reason| reason.contains("key.json: other users can change")));
+        fs::write(&file, "{}").unwrap();
+        for (mode, is_refused) in [(0o600, false), (0o644, false), (0o666, true), (0o602, true), (0o777, true), (0o600, false)] {
+            fs::set_permissions(&file, fs::Permissions::from_mode(mode)).unwrap();
+            assert_eq!(refused(), [is_refused; 2], "{mode:o}");
+        }
+        // A link counts as the file to which it leads, and one that leads nowhere is no file.
+        fs::rename(&file, &elsewhere).unwrap();
+        symlink(&elsewhere, &file).unwrap();
+        fs::set_permissions(&elsewhere, fs::Permissions::from_mode(0o666)).unwrap();
+        assert_eq!(refused(), [true; 2]);
+        fs::remove_file(&elsewhere).unwrap();
+        assert_eq!(refused(), [false; 2]);
     }
 }

@@ -153,20 +153,52 @@ fn records_in_answers() {
     }
 }
 
-/// Proves that what a hostile file says of itself does not control a terminal, valid or not.
+/// Proves that what a hostile file says of itself does not control a terminal, valid or not, in a line or in the reason why it cannot be read.
 #[test]
 fn hostile_texts() {
-    let receipt = |id: &str, seq: i64| json!({ "id": id, "body": { "seq": seq, "agent_id": "a", "issuedTo": id }, "contentHash": id });
-    let hostile = "\u{1b}[2J\u{7}\r: valid";
-    let list = json!({ "receipts": [receipt(hostile, 5), receipt(hostile, 3), receipt("x", 3)] });
-    for document in [receipt(hostile, 1), list, json!({ "receipt": receipt(hostile, 1), "inclusion": { "checkpoint": hostile } })] {
-        let file = tempfile::NamedTempFile::new().unwrap();
-        std::fs::write(file.path(), document.to_string()).unwrap();
-        let printed = Printed::default();
-        assert!(verify(file.path(), &[], &printed).is_err());
+    let hostile = "\u{1b}[2J\u{7}\u{9b}31m\u{202e}\r: valid";
+    let of = |text: &str| {
+        let (file, printed) = (tempfile::NamedTempFile::new().unwrap(), Printed::default());
+        std::fs::write(file.path(), text).unwrap();
+        let reason = verify(file.path(), &[], &printed).err().map(|error| error.to_string()).unwrap_or_default();
         let printed = printed.0.into_inner().unwrap().join("|");
-        assert!(printed.contains("NOT VALID") && !printed.chars().any(char::is_control), "{printed:?}");
+        let is_unsafe = |c: char| c.is_control() || c == '\u{202e}';
+        assert!(!printed.contains(is_unsafe) && !reason.contains(is_unsafe), "{printed:?} {reason:?}");
+        (printed, reason)
+    };
+    let keys = SigningKeys::default();
+    let public = keys.add(&[7; 32]);
+    let body = Body { agent_id: hostile.into(), action: hostile.into(), issued_to: Some(hostile.into()), ..Body::default() };
+    let signed = keys.sign(&public, body).unwrap().receipt;
+    let (printed, reason) = of(&json!(signed).to_string());
+    assert!(
+        printed.contains(": valid, issued to ") && printed.ends_with(", signer not checked") && reason.is_empty(),
+        "{printed}: {reason}"
+    );
+
+    let receipt = |id: &str, seq: i64| json!({ "id": id, "body": { "seq": seq, "agent_id": id, "issuedTo": id }, "contentHash": id });
+    let mut artifact = evidence::Artifact::new(&json!({ "signal": "NO_SIGNAL" })).unwrap().document("/x");
+    artifact["receipt"] = receipt(hostile, 1);
+    let record = json!({ "verifyHash": evidence::hash(&json!({ "text": "a" })).unwrap(), "verifyBody": { "text": "a" } });
+    for document in [
+        receipt(hostile, 1),
+        json!({ "receipts": [receipt(hostile, 5), receipt(hostile, 3), receipt("x", 3)] }),
+        json!({ "receipt": receipt(hostile, 1), "inclusion": { "checkpoint": hostile, "publicKeyHex": hostile } }),
+        json!({ "verifyHash": hostile, "verifyBody": { "text": hostile } }),
+        json!([record, { "id": hostile }]),
+        artifact,
+    ] {
+        let (printed, reason) = of(&document.to_string());
+        assert!(printed.contains("NOT VALID") && reason.contains("failed"), "{printed}: {reason}");
     }
+    let twice = format!("{{{0}: 1, {0}: 2}}", json!(hostile));
+    for text in [twice.as_str(), hostile, "{\u{1b}", &json!({ hostile: 1 }).to_string()] {
+        let (printed, reason) = of(text);
+        assert!(printed.is_empty() && !reason.is_empty(), "{printed}");
+    }
+    let tree = |origin: &str| Checkpoint { origin: origin.to_owned(), ..at(&grown(1, 9), 1) };
+    let fault = fault_between(&tree(hostile), &tree("x.example/receipts"), None).unwrap();
+    assert!(fault.contains("different trees") && !fault.chars().any(char::is_control), "{fault:?}");
 }
 
 /// Proves that texts are read in the encodings in which programs save them, and that any other one is none.

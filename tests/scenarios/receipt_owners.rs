@@ -88,6 +88,14 @@ fn only_owner_and_named_writers_append() {
     let paid: Vec<&str> = metrics.lines().filter(|line| line.starts_with("api_payments_total{")).collect();
     assert_eq!(paid, [r#"api_payments_total{outcome="refused",service="receipts"} 2"#], "a forbidden call must count as refused");
 
+    // No chain begins under a name that looks like another one.
+    for lookalike in ["a ", " a", "a\u{200b}", "a\u{a0}"] {
+        let refused = issue(at, key(&stranger), lookalike, 1);
+        assert_eq!((refused.status, &json_of(&refused)["parameter"]), (400, &json!("agent_id")), "{lookalike:?}");
+        let result = issue_by_tool(at, key(&stranger), lookalike, &json!({}));
+        assert!(result["isError"] == true && result.to_string().contains("look like the name of another chain"), "{lookalike:?}: {result}");
+    }
+
     // Only the owner can name writers.
     let other = issued(&issue(at, key(&stranger), "b", 1))["issuedTo"].as_str().unwrap().to_owned();
     let writers = |method: &str, who: &str, agent: &str, writer: &str| {

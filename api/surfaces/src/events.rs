@@ -330,6 +330,14 @@ mod tests {
     /// The last piece of a stream whose key ended.
     const LAST: Bytes = Bytes::from_static(b"last");
 
+    /// Proves that a keep-alive has the id of its position, and data, without which some clients do not keep the id.
+    #[test]
+    fn positions_have_an_id() {
+        assert_eq!(position("c1", None), ": keep-alive\nevent: position\nid: c1\ndata: {\"cursor\":\"c1\"}\n\n");
+        let noted = String::from_utf8(position("c1", Some("two\nlines")).to_vec()).unwrap();
+        assert!(noted.lines().filter(|line| line.starts_with("data: ")).count() == 1 && noted.contains("\nid: c1\n"), "{noted}");
+    }
+
     /// Proves that a stream ends with its key while pages wait for a reader that does not read: no more pages are computed, and the waiting page is not
     /// sent, only the event that says why the stream ends.
     #[tokio::test]

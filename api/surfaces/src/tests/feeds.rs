@@ -278,6 +278,40 @@ async fn notes_of_lists() {
     assert_eq!(documented, [true, true, true, false]);
 }
 
+/// Proves that a stream which begins at the latest change gives an id before the first change, and that a reader which is cut there, or after any event,
+/// gets each change once when it continues from the last id.
+#[tokio::test]
+async fn cut_streams_continue_from_any_id() {
+    let mut feed = Feed::new(&recalls(3), SOURCE, START_MS + 9 * HOUR_MS).await;
+    // A stream ends after its first page when the server stops.
+    feed.site.context().stopping.send_replace(true);
+    let events = async |feed: &Feed, query: &str, last: &str| {
+        let path = format!("/fake/v1/changes{query}");
+        let read = feed.ask(ask().path(&path).header("accept", "text/event-stream").header("last-event-id", last)).await;
+        let line = |block: &str, name: &str| block.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default().to_owned();
+        let event = |block: &str| {
+            let data: Value = serde_json::from_str(&line(block, "data: ")).unwrap();
+            (line(block, "event: "), line(block, "id: "), data["seq"].as_u64())
+        };
+        let events: Vec<(String, String, Option<u64>)> = read.body.split_terminator("\n\n").map(event).collect();
+        assert!(events.iter().all(|(_, id, _)| !id.is_empty()) && events[0].0 == "position", "{}", read.body);
+        events
+    };
+    let begun = events(&feed, "?start=latest", "").await;
+    assert!(begun.iter().all(|(name, _, seq)| ["position", "end"].contains(&name.as_str()) && seq.is_none()), "{begun:?}");
+    for n in 3..8 {
+        feed.world.change(START_MS + n * HOUR_MS, &recall(&format!("CPSC:{n}"), "later"));
+    }
+    feed.world.commit().await;
+    let all = events(&feed, "?start=latest", &begun[0].1).await;
+    let seqs = |events: &[(String, String, Option<u64>)]| events.iter().filter_map(|(.., seq)| *seq).collect::<Vec<u64>>();
+    assert_eq!(seqs(&all), [4, 5, 6, 7, 8]);
+    for (at, (_, id, _)) in all.iter().enumerate() {
+        let (before, rest) = (seqs(&all[..=at]), events(&feed, "", id).await);
+        assert_eq!([before, seqs(&rest)].concat(), [4, 5, 6, 7, 8], "cut after event {at}");
+    }
+}
+
 /// Proves that all changes are read backwards without a filter, too: by the links of Atom documents, each change once, and by the header of lines and tables.
 #[tokio::test]
 async fn all_changes_are_read_backwards() {

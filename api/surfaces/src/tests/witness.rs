@@ -212,6 +212,31 @@ async fn a_restarted_witness_keeps_its_record() {
     }
 }
 
+/// Proves that no refusal names a place of this server: a record that is damaged or cannot be read, or a directory that is none.
+#[tokio::test]
+async fn refusals_name_no_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let refused = async |fixture: &Fixture, status: u16, words: &str| {
+        let read = submit(fixture, SECOND).await;
+        assert_eq!(read.status, status, "{words}: {}", read.body);
+        assert!(!read.body.contains(&*dir.path().to_string_lossy()) && !read.body.contains(".json"), "{words}: {}", read.body);
+    };
+    let fixture = recording_in(dir.path());
+    assert_eq!(submit(&fixture, FIRST).await.status, 200);
+    let of_key = std::fs::read_dir(dir.path().join("witness")).unwrap().next().unwrap().unwrap().path();
+    let record = of_key.join(format!("{ORIGIN_HASH}.json"));
+    for (text, status) in [(&b"no JSON"[..], 500), (br#"{"origin": "x", "note": "no note"}"#, 500), (b"\xff", 503)] {
+        std::fs::write(&record, text).unwrap();
+        refused(&fixture, status, &String::from_utf8_lossy(text)).await;
+    }
+    std::fs::remove_file(&record).unwrap();
+    std::fs::create_dir(&record).unwrap();
+    refused(&fixture, 503, "a directory in place of the record").await;
+    let file = dir.path().join("file");
+    std::fs::write(&file, "").unwrap();
+    refused(&recording_in(&file), 503, "a file in place of the directory").await;
+}
+
 /// Proves that the number of checkpoints that one address may submit per minute is limited.
 #[tokio::test]
 async fn submissions_are_limited_by_address() {
