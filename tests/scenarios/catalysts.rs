@@ -109,8 +109,91 @@ fn assert_anchored(event: &Value) {
     assert_eq!(verify_hash(&body), text(event, "verifyHash"));
 }
 
+/// The properties of a component of a calendar, by name.
+type Component = BTreeMap<String, String>;
+
+/// Reads a calendar as a calendar program does (RFC 5545). Panics unless each line ends with CR and LF and has at most 75 bytes, a continued one begins with
+/// a blank, components end in the order in which they began, and no property comes twice in one. Returns the calendar and its events.
+fn read_calendar(bytes: &[u8]) -> (Component, Vec<Component>) {
+    let text = std::str::from_utf8(bytes).expect("a line is cut within a character");
+    let lines = text.strip_suffix("\r\n").expect("the last line has no end").split("\r\n");
+    for line in lines {
+        assert!((1..=75).contains(&line.len()) && !line.contains(['\r', '\n']), "{line:?}");
+    }
+    let whole = text.replace("\r\n ", "");
+    let (mut calendar, mut planned, mut open) = (Component::new(), Vec::<Component>::new(), Vec::<&str>::new());
+    for line in whole.split_terminator("\r\n") {
+        let (name, value) = line.split_once(':').unwrap_or_else(|| panic!("{line:?} has no value"));
+        match (name.split(';').next().unwrap(), open.last().copied()) {
+            ("BEGIN", _) => {
+                open.push(value);
+                if value == "VEVENT" {
+                    planned.push(Component::new());
+                }
+            }
+            ("END", begun) => {
+                assert_eq!(begun, Some(value), "another component ends");
+                open.pop();
+            }
+            (name, begun) => {
+                let component = if begun == Some("VEVENT") { planned.last_mut().unwrap() } else { &mut calendar };
+                assert!(begun.is_some() && component.insert(name.to_owned(), unescaped(value)).is_none(), "{line:?} in {begun:?}");
+            }
+        }
+    }
+    assert!(open.is_empty(), "{open:?} do not end");
+    (calendar, planned)
+}
+
+/// The value of a property without its escapes.
+fn unescaped(value: &str) -> String {
+    let (mut text, mut chars) = (String::new(), value.chars());
+    while let Some(c) = chars.next() {
+        text.push(match c {
+            '\\' => match chars.next() {
+                Some('n' | 'N') => '\n',
+                Some(escaped @ ('\\' | ';' | ',')) => escaped,
+                other => panic!("{other:?} is escaped in {value:?}"),
+            },
+            c => c,
+        });
+    }
+    text
+}
+
+/// Panics unless the calendar over HTTP has the events of the lists, in their order, for a caller with a key in the address and for one without.
+fn assert_calendar(day: &OneDay, paid: &Value, free: &Value) {
+    let of = |query: &str| {
+        let path = format!("/catalysts/v1/upcoming.ics{query}");
+        let file = tokio::task::block_in_place(|| send(day.api.address, "GET", &path, &[], ""));
+        assert_eq!((file.status, file.header("content-type")), (200, "text/calendar; charset=utf-8"), "{query}");
+        assert!(file.header("content-disposition").contains("catalysts.ics"), "{}", file.head());
+        file.body
+    };
+    let file = of(&format!("?days=365&limit=200&api_key={}", day.key));
+    assert!(file.windows(3).any(|three| three == b"\r\n "), "no line is continued");
+    let (calendar, planned) = read_calendar(&file);
+    assert_eq!((calendar["VERSION"].as_str(), calendar["METHOD"].as_str()), ("2.0", "PUBLISH"));
+    assert!(calendar["PRODID"].contains("Highwater") && calendar["X-WR-CALDESC"].contains(text(paid, "disclaimer")), "{calendar:?}");
+    assert_eq!(planned.len(), events(paid).len());
+    for (own, event) in planned.iter().zip(events(paid)) {
+        let first = text(event, "window/from").replace('-', "");
+        let after = text(event, "window/to").parse::<Date>().unwrap().tomorrow().unwrap().to_string().replace('-', "");
+        assert_eq!((&own["DTSTART"], &own["DTEND"]), (&first, &after), "{event}");
+        assert_eq!((&own["UID"], &own["SEQUENCE"]), (&format!("{}@catalysts.highwater", text(event, "id")), &event["slips"].to_string()));
+        assert_eq!((own["STATUS"] == "CONFIRMED", own["CATEGORIES"].as_str()), (!text(event, "date").is_empty(), text(event, "kind")));
+        assert!(own["DESCRIPTION"].contains(&format!("Hash: {}", text(event, "verifyHash"))) && !own["SUMMARY"].is_empty(), "{own:?}");
+        assert!(own["DTSTAMP"].ends_with("T000000Z") && own.get("URL").is_none_or(|url| url == text(event, "sourceUrl")), "{own:?}");
+    }
+    let (calendar, planned) = read_calendar(&of("?days=365"));
+    let own: Vec<&str> = planned.iter().map(|own| own["UID"].strip_suffix("@catalysts.highwater").unwrap()).collect();
+    assert_eq!(own, ids(free));
+    assert!(calendar["X-WR-CALDESC"].contains("the next 30 days only"), "{calendar:?}");
+}
+
 /// Proves that a caller without a key gets the next 30 days, at most 25 rows and a note, whatever horizon is asked for; that a paid key gets
-/// all of them in order, of which the free ones are the first; and that each event has an anchor whose hash can be computed again.
+/// all of them in order, of which the free ones are the first; that the calendar has the same events; and that each event has an anchor whose hash can be
+/// computed again.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn free_lists_are_the_beginning_of_paid_ones() {
     let dir = tempfile::tempdir().unwrap();
@@ -169,6 +252,7 @@ async fn free_lists_are_the_beginning_of_paid_ones() {
         let found = day.paid(&format!("/v1/upcoming?days=730&limit=200&{query}"));
         assert!(!events(&found).is_empty() && events(&found).iter().all(|event| text(event, field).contains(value)), "{query}: {found}");
     }
+    assert_calendar(&day, &paid, &free);
     let both = day.paid("/v1/upcoming?days=730&limit=200&phase=PHASE2&kind=readout");
     assert!(!events(&both).is_empty() && events(&both).iter().all(|event| text(event, "phase").split('/').any(|phase| phase == "PHASE2")));
     day.end().await;
