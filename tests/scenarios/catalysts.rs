@@ -293,6 +293,11 @@ async fn events_of_companies_and_drugs() {
 
     let company = day.paid("/v1/company?ticker=rown");
     assert!(ids(&company).contains(&"pdufa:0000960002:rowanlimab".to_owned()), "{company}");
+    // Its name in any form and its number find the same; the number finds a company that the list does not have, too.
+    for query in ["company=rowanfield+pharmaceuticals", "company=ROWANFIELD+PHARMACEUTICALS,+LTD.", "cik=960002"] {
+        assert_eq!(ids(&day.paid(&format!("/v1/company?{query}"))), ids(&company), "{query}");
+    }
+    assert!(ids(&day.paid("/v1/company?cik=0000960004")).contains(&"pdufa:0000960004:ivorynemab".to_owned()));
     let drug = day.paid("/v1/drug?name=ROWANL");
     let shared = |answer: &Value| events(answer).into_iter().find(|event| event["id"] == "pdufa:0000960002:rowanlimab").cloned();
     assert!(shared(&company).is_some() && shared(&company) == shared(&drug));
@@ -336,6 +341,9 @@ async fn bad_values_are_refused() {
         ("/v1/drug?name=ab", "name", ""),
         ("/v1/drug?name=a+b+c", "name", "3 letters"),
         ("/v1/company", "ticker", "missing"),
+        ("/v1/company?ticker=CLDB&cik=960001", "ticker", "either"),
+        ("/v1/company?cik=CLDB", "cik", "10 digits"),
+        ("/v1/company?company=--", "company", "neither letters nor digits"),
         ("/v1/company?ticker=ABCDEFGHIJK", "ticker", "10"),
         ("/v1/upcoming?days=soon", "days", "whole number"),
         ("/v1/upcoming?kind=pdufa&kind=adcom", "kind", "twice"),

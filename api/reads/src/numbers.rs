@@ -109,7 +109,7 @@ pub async fn only_id<R: Record>(
 pub async fn numbers_of_trial(tables: &'static RecordTables, at: &Position, text: &str) -> Result<Vec<String>, Problem> {
     let Some(number) = trial_number(text) else { return Ok(Vec::new()) };
     let current = current_number(tables, at, &number).await?;
-    let former: Vec<String> = source(tables, at, &former_key(current.as_ref().unwrap_or(&number))).await?;
+    let former: Vec<String> = decision_state(tables, at, &former_key(current.as_ref().unwrap_or(&number))).await?;
     let mut all = Vec::new();
     for number in std::iter::once(number).chain(current).chain(former) {
         if all.len() < IDS_MAX && !all.contains(&number) {
@@ -124,12 +124,15 @@ pub async fn numbers_of_trial(tables: &'static RecordTables, at: &Position, text
 /// # Errors
 /// When rows cannot be read.
 pub async fn current_number(tables: &'static RecordTables, at: &Position, number: &str) -> Result<Option<String>, Problem> {
-    let current: String = source(tables, at, &alias_key(&number.trim().to_ascii_uppercase())).await?;
+    let current: String = decision_state(tables, at, &alias_key(&number.trim().to_ascii_uppercase())).await?;
     Ok(Some(current).filter(|current| !current.is_empty()))
 }
 
-/// A value of decision state; the default value if there is none.
-async fn source<T: Default + DeserializeOwned>(tables: &'static RecordTables, at: &Position, key: &str) -> Result<T, Problem> {
+/// A value of decision state, which is that of the last change, also at an earlier position; the default value if there is none.
+///
+/// # Errors
+/// When the row cannot be read.
+pub async fn decision_state<T: Default + DeserializeOwned>(tables: &'static RecordTables, at: &Position, key: &str) -> Result<T, Problem> {
     let value = at.view.get(tables.sources, &key![key]).await.map_err(store_problem)?;
     value.map_or_else(|| Ok(T::default()), |value| stored(tables.sources, &value))
 }

@@ -19,7 +19,7 @@ use crate::registered;
 /// The services whose records are never late: cadence and phrases record what they observe, coverage makes no lead of what is old, parcels has the state of
 /// rolls, and receipts are made here.
 const NEVER_LATE: [&str; 5] = ["cadence", "coverage", "parcels", "phrases", "receipts"];
-/// The service whose only feed is that of all changes, which has late news with its mark. Its webhooks leave it out.
+/// The service whose only feed is that of all changes, in which late news is marked. Its webhooks leave it out.
 const UNFILTERED: &str = "recalls";
 /// A day of long ago, and the day before the records are recorded.
 const DAYS: [&str; 2] = ["2001-01-31", "2026-10-31"];

@@ -3,6 +3,8 @@
 //! Architecture invariants: a service states facts (name, route, description, types, price, errors); the crates `surfaces` and `webhooks`
 //! render and deliver them. No service depends on another: what one asks of another is set as a part of the context ([`with_parts`]).
 
+#[cfg(test)]
+mod company_tests;
 pub mod entities;
 #[cfg(test)]
 mod exports_tests;

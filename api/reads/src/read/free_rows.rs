@@ -2,11 +2,14 @@
 
 use std::ops::RangeInclusive;
 
+use feed::free::FreeWindow;
 use feed::places::{Ranked, Segment, Selects, Total, Walk};
+use feed::redaction::Redaction;
+use feed::versions::version_at;
 use feed::watchable::WatchableFeed;
 use jiff::civil::Date;
 use operation::problem::Problem;
-use schemas::views::records::Redact;
+use schemas::views::records::{Record, Redact};
 
 use super::reader::Reader;
 use super::shared::RecordOf;
@@ -31,6 +34,12 @@ pub fn order_by_shown<R: Redact>(records: &mut Vec<R>) {
     records.extend(all.into_iter().map(|(.., record)| record));
 }
 
+/// Whether callers who see the redacted form of a record see it in a free window.
+fn is_shown<R: Record>(redaction: &Redaction, record: &R, window: FreeWindow) -> bool {
+    let is_free = |json: Vec<u8>| redaction.record(&json, window).is_ok_and(|shown| shown.is_some());
+    serde_json::to_vec(record).is_ok_and(is_free)
+}
+
 impl<S: WatchableFeed> Reader<S> {
     /// The last `days` days, the day of the answer included. For callers below the paid tier they are counted from the clock and only cut by `asOf`, so
     /// that none may be left.
@@ -51,18 +60,39 @@ impl<S: WatchableFeed> Reader<S> {
     /// # Errors
     /// `cursor-invalid` for an `after` that is not one of this list and filter; `unavailable`.
     pub async fn ranked(&self, walk: Walk<'_>, selects: Option<Selects<'_, RecordOf<S>>>) -> Result<Ranked<RecordOf<S>>, Problem> {
-        let Some(redaction) = S::FEED.source.redaction_for(self.call()).copied().filter(|_| !self.is_current()) else {
+        let Some(redaction) = self.free_then() else {
             return S::FEED.ranked(self.context(), &self.at, walk, selects, Total::Counted).await;
         };
         let window = self.at.free_window();
         if window.is_over(redaction.days) {
             return Ok(Ranked { items: Vec::new(), total: Some(0), next: None });
         }
-        let is_free = |record: &RecordOf<S>| {
-            let is_shown = |json: Vec<u8>| redaction.record(&json, window).is_ok_and(|shown| shown.is_some());
-            selects.is_none_or(|selects| selects(record)) && serde_json::to_vec(record).is_ok_and(is_shown)
-        };
+        let is_free = |record: &RecordOf<S>| selects.is_none_or(|selects| selects(record)) && is_shown(&redaction, record, window);
         S::FEED.ranked(self.context(), &self.at, walk, Some(&is_free), Total::Counted).await
+    }
+
+    /// The records with these ids as they were at the position of the answer, in the order of the ids. Callers below the paid tier get those that
+    /// [`Self::ranked`] would give them of a list.
+    ///
+    /// # Errors
+    /// When rows cannot be read.
+    pub async fn records_by_id(&self, ids: &[String]) -> Result<Vec<RecordOf<S>>, Problem> {
+        let (redaction, window) = (self.free_then(), self.at.free_window());
+        if redaction.is_some_and(|redaction| window.is_over(redaction.days)) {
+            return Ok(Vec::new());
+        }
+        let mut records = Vec::new();
+        for id in ids {
+            let found = version_at::<RecordOf<S>>(self.context(), &S::FEED.source, &self.at, id).await?;
+            let is_free = |record: &RecordOf<S>| redaction.is_none_or(|redaction| is_shown(&redaction, record, window));
+            records.extend(found.map(|change| change.record).filter(is_free));
+        }
+        Ok(records)
+    }
+
+    /// The redaction that decides which records of an earlier time are shown; `None` if it is now, or if the caller sees whole records.
+    fn free_then(&self) -> Option<Redaction> {
+        S::FEED.source.redaction_for(self.call()).copied().filter(|_| !self.is_current())
     }
 
     /// A page as [`Self::ranked`] gives it, for answers that do not show its total: the walk ends when the page is full.

@@ -9,7 +9,8 @@ use texts::tickers::{names_ticker, tickers};
 
 use super::filter::{Filter, ticker};
 use super::horizon::Horizon;
-use super::list::{Events, PREVIEW_ROWS, extent, of_lists};
+use super::known_company::{KnownCompany, check_name, padded};
+use super::list::{Events, PREVIEW_ROWS, Subject, extent, of_subject};
 use super::watchable_feed::Catalysts;
 use feed::filter::Filter as _;
 use operation::problem::Problem;
@@ -19,12 +20,66 @@ use reads::read::{Difference, Read, Reader, Tool};
 /// Arguments of `company`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 pub struct Arguments {
-    /// Ticker of the company in any spelling: BRK-B, also brk.b, NYSE: BRK/B.
+    /// Ticker of the company in any spelling: BRK-B, also brk.b, NYSE: BRK/B. Give either this, `company` or `cik`.
     #[schemars(length(min = 1, max = 60))]
-    pub ticker: String,
+    pub ticker: Option<String>,
+    /// The whole name of the company, with or without its legal form.
+    #[schemars(length(min = 1, max = 200))]
+    pub company: Option<String>,
+    /// The number (CIK) of the company.
+    #[schemars(length(min = 1, max = 10))]
+    pub cik: Option<String>,
     /// How far ahead, and which page.
     #[serde(flatten)]
     pub horizon: Horizon,
+}
+
+/// The company that a call asks for.
+enum Wanted<'a> {
+    /// By its ticker.
+    Ticker(&'a str),
+    /// By its name.
+    Name(&'a str),
+    /// By its number, 10 digits.
+    Cik(String),
+}
+
+impl Arguments {
+    /// Checks that one of the arguments that name a company is given.
+    fn wanted(&self) -> Result<Wanted<'_>, Problem> {
+        match (self.ticker.as_deref(), self.company.as_deref(), self.cik.as_deref()) {
+            (Some(text), None, None) => Ok(Wanted::Ticker(text)),
+            (None, Some(name), None) => check_name("company", name).map(Wanted::Name),
+            (None, None, Some(text)) => padded("cik", text).map(Wanted::Cik),
+            (None, None, None) => Err(Problem::parameter("ticker", "ticker is missing: give `ticker`, `company` or `cik`")),
+            (Some(_), ..) => Err(Problem::parameter("ticker", "ticker: give either `ticker`, `company` or `cik`")),
+            (None, Some(_), Some(_)) => Err(Problem::parameter("company", "company: give either `company` or `cik`")),
+        }
+    }
+
+    /// The events of a company that is asked for by its name or number. `named`: how the company is named, for a note.
+    async fn of_known(&self, reader: &mut Reader<Catalysts>, known: KnownCompany, named: String) -> Result<Events, Problem> {
+        let is_own = |record: &Catalyst| known.has(record);
+        let subject = Subject::with_ids(named.clone(), known.ids.iter().cloned().collect());
+        let events = self.list(reader, &subject, &is_own).await?;
+        if events.catalysts.is_empty() && self.horizon.after.is_none() {
+            // Which companies are known to a caller who sees a part only is no matter of that caller.
+            let unknown = known.ids.is_empty().then(|| format!("nothing recorded has the {named}"));
+            reader.note(if reader.is_limited() { Some(format!("this tier is shown nothing with the {named}")) } else { unknown });
+        }
+        Ok(events)
+    }
+
+    async fn list(
+        &self,
+        reader: &mut Reader<Catalysts>,
+        subject: &Subject,
+        is_own: &(dyn Fn(&Catalyst) -> bool + Send + Sync),
+    ) -> Result<Events, Problem> {
+        let free_rows_max = reader.is_tool().then_some(PREVIEW_ROWS);
+        let extent = extent(reader, self.horizon.days, self.horizon.limit, free_rows_max);
+        of_subject(reader, subject, extent, self.horizon.after.as_deref(), is_own).await
+    }
 }
 
 impl Read for Arguments {
@@ -36,8 +91,9 @@ impl Read for Arguments {
             name: "company",
             path: "/v1/company",
             summary: "Catalysts of one company: upcoming ones first, then those that are over.",
-            description: "A company is found by a ticker of the SEC's list, which matches the sponsor of a trial only if the names are equal. A paid key also \
-                shows events that are over, the latest first. Without one: the next 30 days.",
+            description: "A company is found by a ticker of the SEC's list, which matches the sponsor of a trial only if the names are equal; by its name, \
+                which has to be equal but for signs, case and legal form; or by its CIK, which finds decision dates of companies that are not in the list, \
+                too. A paid key also shows events that are over, the latest first. Without one: the next 30 days.",
             list: "catalysts",
             surface: Surface::Route,
             errors: &[ErrorCode::AsOfInvalid, ErrorCode::CursorInvalid],
@@ -47,16 +103,30 @@ impl Read for Arguments {
     }
 
     fn filter(&self, _: Filter) -> Result<Filter, Problem> {
-        Filter { ticker: Some(ticker("ticker", &self.ticker)?), ..Filter::default() }.normalize()
+        let ticker = match self.wanted()? {
+            Wanted::Ticker(text) => Some(ticker("ticker", text)?),
+            Wanted::Name(_) | Wanted::Cik(_) => None,
+        };
+        Filter { ticker, ..Filter::default() }.normalize()
     }
 
     async fn answer(self, _filter: Filter, reader: &mut Reader<Catalysts>) -> Result<Events, Problem> {
-        let free_rows_max = reader.is_tool().then_some(PREVIEW_ROWS);
-        let extent = extent(reader, self.horizon.days, self.horizon.limit, free_rows_max);
-        let wanted = tickers(&self.ticker);
-        let is_own = |record: &Catalyst| names_ticker(&record.ticker, &wanted);
-        let lists: Vec<String> = wanted.iter().map(|ticker| format!("ticker/{ticker}")).collect();
-        of_lists(reader, &lists, extent, self.horizon.after.as_deref(), &is_own).await
+        match self.wanted()? {
+            Wanted::Ticker(text) => {
+                let wanted = tickers(text);
+                let is_own = |record: &Catalyst| names_ticker(&record.ticker, &wanted);
+                let lists = wanted.iter().map(|ticker| format!("ticker/{ticker}")).collect();
+                self.list(reader, &Subject::in_lists(lists), &is_own).await
+            }
+            Wanted::Name(name) => {
+                let known = KnownCompany::of_name(&reader.at, name).await?;
+                self.of_known(reader, known, format!("company {name:?}")).await
+            }
+            Wanted::Cik(cik) => {
+                let known = KnownCompany::of_cik(&reader.at, &cik).await?;
+                self.of_known(reader, known, format!("cik {cik:?}")).await
+            }
+        }
     }
 }
 

@@ -9,6 +9,7 @@ use jiff::civil::Date;
 use schemars::JsonSchema;
 use schemas::details::ChangeRecord as _;
 use schemas::position::Seq;
+use schemas::views::records::Record as _;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -193,28 +194,55 @@ async fn open_windows(reader: &Reader<Catalysts>, chosen: &Chosen, today: Date) 
     Ok(open)
 }
 
+/// Where the events of a company or a drug are found.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Subject {
+    /// What the `after` of pages belongs to.
+    search: String,
+    /// The names of the lists that hold the events, among others.
+    lists: Vec<String>,
+    /// The ids of events that are in no list of the subject.
+    ids: Vec<String>,
+}
+
+impl Subject {
+    /// A subject whose events are in lists.
+    pub(crate) fn in_lists(lists: Vec<String>) -> Self {
+        Self { search: lists.join(","), lists, ids: Vec::new() }
+    }
+
+    /// A subject whose events have these ids. `name` tells it from other subjects.
+    pub(crate) fn with_ids(name: String, ids: Vec<String>) -> Self {
+        Self { search: name, lists: Vec::new(), ids }
+    }
+}
+
 /// Lists the events of a company or a drug: upcoming ones first, then, for paid keys, those that are over, the latest first.
 ///
 /// # Errors
 /// `cursor-invalid` for an `after` of another list; `unavailable`.
-pub(crate) async fn of_lists(
+pub(crate) async fn of_subject(
     reader: &mut Reader<Catalysts>,
-    lists: &[String],
+    subject: &Subject,
     extent: Extent,
     after: Option<&str>,
     selects: Selects<'_, Catalyst>,
 ) -> Result<Events, Problem> {
     let today = reader.today();
-    let (secrets, search) = (reader.context().secrets.clone(), format!("of/{}/{}/{}", lists.join(","), extent.days, extent.is_free));
+    let (secrets, search) = (reader.context().secrets.clone(), format!("of/{}/{}/{}", subject.search, extent.days, extent.is_free));
     let place: Option<PlaceInList> = after.map(|text| read_own(&secrets, &search, text)).transpose()?;
     let part = Segment { buckets: 0..=0, ranks: i64::MIN..=i64::MAX };
     let (mut items, mut is_counted) = (Vec::new(), true);
-    for list in lists {
+    for list in &subject.lists {
         let walk = Walk { list, part: part.clone(), filter: "", limit: PLACES_MAX, after: None };
         let found = reader.ranked(walk, Some(selects)).await?;
         is_counted &= found.total.is_some();
         items.extend(found.items);
     }
+    let (ids, left_out) = subject.ids.split_at(subject.ids.len().min(PLACES_MAX));
+    is_counted &= left_out.is_empty();
+    let by_id = reader.records_by_id(ids).await?;
+    items.extend(by_id.into_iter().filter(|record| record.is_listed() && selects(record)));
     items.sort_by(|one, other| order_of(one).cmp(&order_of(other)));
     let to = today.saturating_add(extent.days.days()).to_string();
     let (upcoming, mut over): (Vec<Catalyst>, Vec<Catalyst>) = items.into_iter().partition(|record| record.status_on(today) == "upcoming");

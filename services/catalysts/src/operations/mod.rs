@@ -6,6 +6,7 @@ pub mod company;
 pub mod drug;
 pub mod filter;
 pub mod horizon;
+pub(crate) mod known_company;
 pub(crate) mod list;
 pub mod pay;
 pub mod upcoming;

@@ -35,7 +35,7 @@ pub struct CompanyArguments {
     /// The name of the company. It is always needed: a ticker or CIK is given in addition to it, in its own parameter.
     #[schemars(length(min = 2, max = 200))]
     pub name: String,
-    /// The ticker. Without it and `cik`, filings, trades and catalysts are found for well-known names only.
+    /// The ticker. Without it and `cik`, filings and insider trades are found for well-known names only.
     #[schemars(length(min = 1, max = 60))]
     pub ticker: Option<String>,
     /// The number (CIK) of the company.
@@ -272,17 +272,16 @@ async fn filings(asker: &Asker, ticker: &str, cik: &str, as_of: &str, limit: usi
     (cik, sections)
 }
 
-/// Asks for the catalysts of a listed company.
-async fn catalysts(asker: &Asker, ticker: &str, as_of: &str, limit: usize) -> Section {
-    if ticker.is_empty() {
-        return Section::unasked("catalysts", "catalysts", "catalysts are found by a ticker, and none is known for this name");
-    }
-    let arguments = json!({ "ticker": ticker, "limit": limit, "asOf": as_of });
-    asker
-        .ask("catalysts", "company", arguments)
-        .await
-        .section("catalysts", "catalysts", "the ticker", limit, all)
-        .filtered_by("ticker", ticker)
+/// Asks for the catalysts of a company: by its ticker, else by its CIK, else by its name.
+async fn catalysts(asker: &Asker, (ticker, cik, name): (&str, &str, &str), as_of: &str, limit: usize) -> Section {
+    let (argument, value, found_by) = match (ticker, cik) {
+        ("", "") => ("company", name, "the whole name without its legal form"),
+        ("", cik) => ("cik", cik, "the CIK"),
+        (ticker, _) => ("ticker", ticker, "the ticker"),
+    };
+    let arguments = json!({ argument: value, "limit": limit, "asOf": as_of });
+    let section = asker.ask("catalysts", "company", arguments).await.section("catalysts", "catalysts", found_by, limit, all);
+    if ticker.is_empty() { section } else { section.filtered_by("ticker", ticker) }
 }
 
 /// The ticker that was given, or that is known for a name; empty if none is.
@@ -294,6 +293,7 @@ async fn company(asker: Asker, arguments: CompanyArguments) -> Result<Answer, Pr
     let CompanyArguments { name, ticker, cik, limit } = arguments;
     let as_of = rfc3339(asker.call.context.clock.now_ms());
     let known = known_ticker(ticker.as_deref(), &name);
+    let given_cik = cik.as_deref().unwrap_or_default().trim();
     let trials = async {
         let asked = funding(&asker, "sponsor", &name, &as_of, limit).await;
         asked
@@ -301,12 +301,12 @@ async fn company(asker: Asker, arguments: CompanyArguments) -> Result<Answer, Pr
             .filtered_by("sponsor", &plain_name(&name))
     };
     let ((found_cik, [filed, traded]), (awards, exclusions, recalls, catalysts, (trials, trademarks))) = join(
-        filings(&asker, &known, cik.as_deref().unwrap_or_default().trim(), &as_of, limit),
+        filings(&asker, &known, given_cik, &as_of, limit),
         join5(
             awards(&asker, &name, &as_of, limit),
             exclusions(&asker, &name, None, &as_of, limit),
             recalls(&asker, &name, &as_of, limit),
-            catalysts(&asker, &known, &as_of, limit),
+            catalysts(&asker, (&known, given_cik, &name), &as_of, limit),
             join(trials, trademarks(&asker, &name, &as_of, limit)),
         ),
     )

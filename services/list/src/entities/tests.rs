@@ -28,11 +28,29 @@ async fn silent_services_fail_nothing() {
         assert!(section["problem"].is_string() || section["rows"].is_array(), "{section}");
     }
     let of = |topic: usize, field: &str| company["sections"][topic][field].as_str().unwrap_or_default();
-    assert_eq!(of(5, "problem"), "catalysts are found by a ticker, and none is known for this name");
+    assert_eq!((of(5, "problem"), of(5, "foundBy")), ("this server does not serve catalysts", "the CIK"));
     assert_eq!(company["sections"][2]["arguments"]["contractor"], "ACME INDUSTRIES");
     assert!(company["sections"][2]["arguments"]["asOf"].is_null());
     let note = company["note"].as_str().unwrap();
     assert!(note.contains("the CIK 900001") && note.contains("another party of that name"), "{note}");
+}
+
+/// Proves that catalysts are asked for by the ticker that is given or known, else by the CIK, else by the name.
+#[tokio::test]
+async fn catalysts_are_found_by_what_is_known() {
+    for (arguments, asked_with, found_by) in [
+        (json!({ "name": "Calder Bio", "ticker": "CLDB", "cik": "960001" }), json!({ "ticker": "CLDB" }), "the ticker"),
+        (json!({ "name": "Janssen Research & Development, LLC" }), json!({ "ticker": "JNJ" }), "the ticker"),
+        (json!({ "name": "Calder Bio", "cik": " 960001 " }), json!({ "cik": "960001" }), "the CIK"),
+        (json!({ "name": "Calder Bio, Inc." }), json!({ "company": "Calder Bio, Inc." }), "the whole name without its legal form"),
+    ] {
+        let company = asked("filings", arguments.clone()).await;
+        let section = company["sections"].as_array().unwrap().iter().find(|section| section["service"] == "catalysts").unwrap();
+        let mut own = section["arguments"].clone();
+        own.as_object_mut().unwrap().remove("limit");
+        assert_eq!((&own, &section["foundBy"]), (&asked_with, &json!(found_by)), "{arguments}");
+        assert_eq!(section["filter"].get("ticker"), asked_with.get("ticker"), "{arguments}");
+    }
 }
 
 /// Proves that each operation needs a name, and that those which take an identifier say that it is given in addition.

@@ -11,6 +11,9 @@ const VALUES_MAX: usize = 24;
 /// Parameters that hold a place that an earlier answer gave.
 const PLACES: [&str; 2] = ["cursor", "after"];
 
+/// An operation that needs one of several arguments, and the one of them with which others are asked.
+const ONE_OF_SEVERAL: (&str, &str) = ("company", "ticker");
+
 /// Where a feed can start: at its ends, and before the free windows.
 const STARTS: [&str; 4] = ["earliest", "newest", "latest", "2026-08-20"];
 
@@ -23,7 +26,9 @@ pub(super) fn moments() -> [&'static str; 7] {
 /// both, but for the id of a record.
 pub(super) fn questions<R: Record>(operation: &Operation, histories: &Histories<R>) -> Vec<[Value; 2]> {
     let properties = operation.input["properties"].as_object().cloned().unwrap_or_default();
-    let required: Vec<&str> = operation.input["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    let one_of = Some(ONE_OF_SEVERAL.1).filter(|_| operation.name == ONE_OF_SEVERAL.0);
+    let required = operation.input["required"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    let required: Vec<&str> = required.chain(one_of).collect();
     let (texts, numbers) = values_of(histories);
     let mut bases = vec![[operation.example.clone(), operation.example.clone()]];
     let least: Map<String, Value> =

@@ -1,0 +1,146 @@
+//! The events of a company of catalysts, found by its name and by its number.
+
+use catalysts::record::{Catalyst, TABLES, Window};
+use catalysts::rules::companies::{Listed, Named, cik_key, name_key};
+use feed::testing::{HOUR_MS, START_MS, World, call};
+use operation::problem::Problem;
+use operation::{Answer, Operation};
+use schemas::error_code::ErrorCode;
+use schemas::views::accounts::Tier;
+use serde_json::{Value, json};
+
+use crate::numbers_tests::{filled, put_sources};
+use crate::registered;
+
+/// The events: id, name of the company, CIK, and first day.
+const EVENTS: [(&str, &str, &str, &str); 5] = [
+    ("ctgov:NCT00000001", "Calder Bio, Inc.", "0000960001", "2026-11-20"),
+    ("pdufa:0000960001:a", "CALDER BIOSCIENCE INC", "0000960001", "2027-02-01"),
+    ("ctgov:NCT00000002", "Ostra Pharma GmbH", "", "2026-11-25"),
+    ("pdufa:0000960004:b", "Ivory Therapeutics", "0000960004", "2026-12-24"),
+    ("ctgov:NCT00000003", "Calder Biologics", "", "2026-11-21"),
+];
+
+/// A world with the events, and with what the decisions remember of their companies: the SEC's list has the first one.
+async fn world() -> World {
+    let event = |(id, company, cik, day): (&str, &str, &str, &str)| Catalyst {
+        id: id.into(),
+        kind: if id.starts_with("pdufa") { "pdufa" } else { "readout" }.into(),
+        company: company.into(),
+        cik: cik.into(),
+        window: Window { from: day.into(), to: day.into() },
+        status: "upcoming".into(),
+        ..Catalyst::default()
+    };
+    let world = filled(&TABLES, &EVENTS.map(event)).await;
+    let ids = |id: &str| [id.to_owned()].into();
+    let named = |name: &str, named: Named| (name_key(name).unwrap(), json!(named));
+    let tickers = vec!["CLDB".to_owned()];
+    let of_list = Listed { title: "CALDER BIO INC".into(), tickers: tickers.clone(), records: ids(EVENTS[1].0) };
+    let rows = [
+        named("Calder Bio", Named { listed: [("0000960001".to_owned(), tickers)].into(), records: ids(EVENTS[0].0) }),
+        named("Ostra Pharma", Named { records: ids(EVENTS[2].0), ..Named::default() }),
+        named("Calder Biologics", Named { records: ids(EVENTS[4].0), ..Named::default() }),
+        (cik_key("0000960001"), json!(of_list)),
+        (cik_key("0000960004"), json!(Listed { records: ids(EVENTS[3].0), ..Listed::default() })),
+    ];
+    put_sources(&world, &TABLES, &rows).await;
+    world
+}
+
+fn operation(name: &str) -> &'static Operation {
+    let catalysts = registered().iter().find(|registration| registration.service.name == "catalysts").unwrap();
+    catalysts.service.operations.iter().find(|operation| operation.name == name).unwrap()
+}
+
+/// Asks an operation as a caller of a tier.
+async fn ask(world: &World, name: &str, tier: Tier, arguments: Value) -> Result<Answer, Problem> {
+    let ctx = world.context(START_MS + 24 * HOUR_MS);
+    let mut asked = call(&ctx);
+    (asked.caller.tier, asked.caller.key_id) = (tier, if tier == Tier::Anonymous { String::new() } else { "key_test".to_owned() });
+    (operation(name).run)(asked, arguments).await
+}
+
+/// Asks an operation; returns the answer and the ids of its events.
+async fn found(world: &World, name: &str, tier: Tier, arguments: Value) -> (Value, Vec<String>) {
+    let answer = ask(world, name, tier, arguments).await.unwrap().body.into_value().unwrap();
+    let ids = answer["catalysts"].as_array().unwrap().iter().map(|event| event["id"].as_str().unwrap().to_owned()).collect();
+    (answer, ids)
+}
+
+/// Proves that the events of a company are found by its name in any form and by its number, over the route and the tool, also if it has no ticker; that a name
+/// which is only similar finds nothing, and that a note says so; and that pages join.
+#[tokio::test]
+async fn names_and_numbers_find_a_company() {
+    let world = world().await;
+    let calder = &[EVENTS[0].0, EVENTS[1].0][..];
+    for (arguments, expected, note) in [
+        (json!({ "company": "Calder Bio" }), calder, ""),
+        (json!({ "company": "CALDER BIO, INC." }), calder, ""),
+        (json!({ "company": " calder  bio inc " }), calder, ""),
+        (json!({ "cik": "960001" }), calder, ""),
+        (json!({ "cik": "0000960001" }), calder, ""),
+        (json!({ "company": "ostra pharma gmbh" }), &[EVENTS[2].0], ""),
+        (json!({ "company": "Ostra Pharma" }), &[EVENTS[2].0], ""),
+        (json!({ "cik": "960004" }), &[EVENTS[3].0], ""),
+        (json!({ "company": "Calder Biologics" }), &[EVENTS[4].0], ""),
+        (json!({ "company": "Calder" }), &[], "nothing recorded has the company \"Calder\""),
+        (json!({ "company": "Calder Bios" }), &[], "nothing recorded has the company \"Calder Bios\""),
+        (json!({ "cik": "7" }), &[], "nothing recorded has the cik \"0000000007\""),
+    ] {
+        for name in ["company", "catalyst_for_company"] {
+            let (answer, ids) = found(&world, name, Tier::FleetPlus, arguments.clone()).await;
+            assert_eq!(
+                (ids, answer["total"].as_u64()),
+                (expected.iter().map(|id| (*id).to_owned()).collect(), Some(expected.len() as u64)),
+                "{name} {arguments}"
+            );
+            let noted = answer["note"].as_str().unwrap_or_default();
+            assert!(noted.contains(note) && (!note.is_empty() || !noted.contains("nothing recorded")), "{name} {arguments}: {noted}");
+        }
+    }
+    let (first, ids) = found(&world, "company", Tier::FleetPlus, json!({ "company": "Calder Bio", "limit": 1 })).await;
+    assert_eq!(ids, calder[..1]);
+    let next = json!({ "company": "Calder Bio", "limit": 1, "after": first["next"] });
+    let (last, ids) = found(&world, "company", Tier::FleetPlus, next).await;
+    assert_eq!((ids, &last["next"]), (vec![calder[1].to_owned()], &Value::Null));
+    let of_another = json!({ "cik": "960001", "limit": 1, "after": first["next"] });
+    assert_eq!(ask(&world, "company", Tier::FleetPlus, of_another).await.unwrap_err().code, ErrorCode::CursorInvalid);
+}
+
+/// Proves that a caller without a paid key sees the events of a company in the next 30 days only, also as of an earlier time, and does not learn whether it has
+/// others; and that a company is named by one argument, in its form.
+#[tokio::test]
+async fn companies_are_capped_and_named_once() {
+    let world = world().await;
+    for (arguments, expected) in [
+        (json!({ "company": "Calder Bio" }), &[EVENTS[0].0][..]),
+        (json!({ "cik": "960001", "asOf": "2026-11-01" }), &[EVENTS[0].0]),
+        (json!({ "cik": "960004" }), &[]),
+        (json!({ "cik": "7" }), &[]),
+    ] {
+        let (answer, ids) = found(&world, "company", Tier::Anonymous, arguments.clone()).await;
+        assert_eq!(
+            (&ids, answer["total"].as_u64()),
+            (&expected.iter().map(|id| (*id).to_owned()).collect(), Some(expected.len() as u64)),
+            "{arguments}"
+        );
+        let is_noted = answer["note"].as_str().unwrap_or_default().contains("this tier is shown nothing with the cik ");
+        assert_eq!(is_noted, expected.is_empty(), "{answer}");
+    }
+    for (arguments, parameter, words) in [
+        (json!({}), "ticker", "ticker is missing: give `ticker`, `company` or `cik`"),
+        (json!({ "ticker": "CLDB", "cik": "960001" }), "ticker", "give either"),
+        (json!({ "ticker": "CLDB", "company": "Calder Bio" }), "ticker", "give either"),
+        (json!({ "company": "Calder Bio", "cik": "960001" }), "company", "give either"),
+        (json!({ "company": " -- " }), "company", "neither letters nor digits"),
+        (json!({ "cik": "CLDB" }), "cik", "not a number of up to 10 digits"),
+        (json!({ "cik": "12345678901" }), "cik", "not a number of up to 10 digits"),
+    ] {
+        for name in ["company", "catalyst_for_company"] {
+            let problem = ask(&world, name, Tier::FleetPlus, arguments.clone()).await.unwrap_err();
+            assert_eq!((problem.code, problem.parameter.as_str()), (ErrorCode::ParameterInvalid, parameter), "{name} {arguments}");
+            assert!(problem.detail.contains(words), "{name} {arguments}: {}", problem.detail);
+        }
+    }
+}
