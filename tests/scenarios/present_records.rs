@@ -10,7 +10,7 @@ use schemas::facts::recalls::RecallFact;
 use schemas::position::UpstreamCursor;
 use schemas::topics::RECALLS;
 use serde_json::{Value, json};
-use upstreams::{Answer, Manifest, Observation, Page, Request, Settings, Stream, Upstream, UpstreamError, Window};
+use upstreams::{Answer, Licence, Manifest, Observation, Page, Request, Settings, Stream, Upstream, UpstreamError, Window};
 
 use crate::engine::{Engine, fixed_clock, of_kind};
 use crate::rejected_records::Document;
@@ -20,6 +20,7 @@ struct Register;
 
 static MANIFEST: Manifest = Manifest {
     name: "fsis",
+    licence: Licence::of_government("Food Safety and Inspection Service"),
     streams: &[Stream {
         name: "fsis",
         topic: &RECALLS,

@@ -121,6 +121,20 @@ fn schemas_are_valid() {
     }
 }
 
+/// Proves that the reference page of each service names the licence and the publisher of the data that it shows, but that of receipts, which are made here.
+#[test]
+fn licences_are_on_reference_pages() {
+    for service in services::all() {
+        let settings = ServiceSettings::new(format!("https://highwater.example/{}", service.name), format!("/{}", service.name));
+        let page = crate::pages::reference::page(&service, &settings);
+        let licences = service.data.iter().find(|file| file.name == "licences");
+        assert_eq!(licences.is_some(), service.name != "receipts", "{}", service.name);
+        for (name, values) in licences.into_iter().flat_map(|file| &file.entries) {
+            assert!(page.contains(name.as_str()) && page.contains(&values.join(", ")), "{} {name}: {values:?}", service.name);
+        }
+    }
+}
+
 /// Proves that no list of tools costs a model more than it may: few tools, each with a short description that says when to use it.
 #[test]
 fn tools_are_short() {

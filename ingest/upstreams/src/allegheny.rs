@@ -27,7 +27,9 @@ use serde::{Deserialize, Serialize};
 
 use self::roll::Areas;
 use crate::ckan::{self, PAGE_ROWS_MAX, Query, Records};
-use crate::{Answer, Incomplete, Manifest, Observation, Page, Request, RunMemory, Settings, Stream, Upstream, UpstreamError, Window, json};
+use crate::{
+    Answer, Incomplete, Licence, Manifest, Observation, Page, Request, RunMemory, Settings, Stream, Upstream, UpstreamError, Window, json,
+};
 
 const ORIGIN: &str = "https://data.wprdc.org";
 const LIENS_STREAM: &str = "allegheny.liens";
@@ -56,6 +58,7 @@ const fn stream(name: &'static str, topic: &'static Topic) -> Stream {
 
 static MANIFEST: Manifest = Manifest {
     name: "allegheny",
+    licence: Licence { terms: "Creative Commons CC0 or CC BY, by table", publisher: "Western Pennsylvania Regional Data Center (WPRDC)" },
     // Sales come first: a cycle is closed with the sales that are known.
     streams: &[stream(SALES_STREAM, &SALES), stream(ASSESSMENTS, &PARCELS), stream(LIENS_STREAM, &LIENS), stream(PERMITS_STREAM, &PERMITS)],
     full_after: Duration::from_secs(90 * 86_400),

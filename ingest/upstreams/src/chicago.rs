@@ -19,7 +19,7 @@ use crate::json::{Field, Records};
 use crate::rolls::{dollars, short, street};
 use crate::socrata::{self, KeyColumn, Keyset};
 use crate::stored_fields::StoredFields;
-use crate::{Answer, Manifest, Page, Request, Settings, Stream, Upstream, UpstreamError, Window, json, text};
+use crate::{Answer, Licence, Manifest, Page, Request, Settings, Stream, Upstream, UpstreamError, Window, json, text};
 
 const ORIGIN: &str = "https://data.cityofchicago.org";
 const DATASET: &str = "ydr8-5enu";
@@ -46,6 +46,7 @@ const KEYSET: Keyset = Keyset { stream: PERMITS_STREAM, columns: &[KeyColumn { n
 
 static MANIFEST: Manifest = Manifest {
     name: "chicago",
+    licence: Licence { terms: "terms of use of the City of Chicago", publisher: "City of Chicago" },
     streams: &[Stream {
         name: PERMITS_STREAM,
         topic: &PERMITS,

@@ -23,7 +23,7 @@ use serde_json::value::RawValue;
 use self::study::{EXPECTED, ORIGIN, Study, observe};
 use crate::drift::FieldCounts;
 use crate::json::{self, Field, Part, Records};
-use crate::{Answer, Manifest, Page, Request, Settings, Stream, Upstream, UpstreamError, Window, drift, text};
+use crate::{Answer, Licence, Manifest, Page, Request, Settings, Stream, Upstream, UpstreamError, Window, drift, text};
 
 /// How many years back a full read reaches.
 pub const YEARS: i16 = 2;
@@ -45,6 +45,7 @@ const VERSION_MEDIA_TYPES: &[&str] = &["application/json", "text/json", "text/pl
 
 static MANIFEST: Manifest = Manifest {
     name: "clinical_trials",
+    licence: Licence::of_government("ClinicalTrials.gov, National Library of Medicine"),
     streams: &[Stream {
         name: "clinical_trials",
         topic: &TRIALS,

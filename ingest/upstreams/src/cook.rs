@@ -28,7 +28,9 @@ use texts::cook::TOWNSHIPS;
 use self::rows::{Rows, Stages};
 use self::streams::{ADDRESSES, APPEALS, EXEMPT, PERMITS_STREAM, PTAXSIM, SALES_STREAM, UNIVERSE, VALUES};
 use crate::socrata::{self, KeyColumn, Keyset};
-use crate::{Answer, LocalFiles, Manifest, Page, Request, RunMemory, Settings, Stream, Upstream, UpstreamError, Window, json, rolls};
+use crate::{
+    Answer, Licence, LocalFiles, Manifest, Page, Request, RunMemory, Settings, Stream, Upstream, UpstreamError, Window, json, rolls,
+};
 
 const ORIGIN: &str = "https://datacatalog.cookcountyil.gov";
 /// The rows of a page.
@@ -57,6 +59,7 @@ const fn stream(name: &'static str, topic: &'static Topic) -> Stream {
 
 static MANIFEST: Manifest = Manifest {
     name: "cook",
+    licence: Licence { terms: Licence::NOT_STATED, publisher: "Cook County Assessor's Office" },
     // Sales come first: a cycle is closed with the sales that are known.
     streams: &[
         stream(SALES_STREAM, &SALES),

@@ -23,7 +23,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::drift::FieldCounts;
 use crate::json::{self, Field, Records};
-use crate::{Answer, Manifest, Observation, Page, Request, Settings, Stream, Upstream, UpstreamError, Window, drift, text};
+use crate::{Answer, Licence, Manifest, Observation, Page, Request, Settings, Stream, Upstream, UpstreamError, Window, drift, text};
 
 const ORIGIN: &str = "https://www.saferproducts.gov";
 /// The site of notices whose URL is given as a path.
@@ -39,6 +39,7 @@ const DISTRIBUTION_CHARS_MAX: usize = 2_000;
 
 static MANIFEST: Manifest = Manifest {
     name: "cpsc",
+    licence: Licence::of_government("Consumer Product Safety Commission"),
     streams: &[Stream {
         name: "cpsc",
         topic: &RECALLS,

@@ -41,7 +41,7 @@ use self::business_days::{business_day, next_business_day, through};
 use self::fields::{COMPANY_CHARS_MAX, accession, cik, cik_of, filing, form, item, observed};
 use self::files::{declared, file, is_missing, is_page};
 use self::streams::{BACK_OFF, CURRENT, DATA_ORIGIN, INDEX, ORIGIN, OWNERSHIP, PDUFA, SUBMISSIONS, TICKERS, XBRL};
-use crate::{Answer, KnownRecords, Manifest, Page, Request, Settings, Stream, Upstream, UpstreamError, Window, json};
+use crate::{Answer, KnownRecords, Licence, Manifest, Page, Request, Settings, Stream, Upstream, UpstreamError, Window, json};
 
 /// The minimum interval of the streams that read indexes, which are published daily.
 const HOURS_2: Duration = Duration::from_secs(2 * 3_600);
@@ -51,6 +51,7 @@ const DAY_1: Duration = Duration::from_secs(86_400);
 const WINDOW_DAYS_MAX: u32 = 30;
 static MANIFEST: Manifest = Manifest {
     name: "edgar",
+    licence: Licence::of_government("Securities and Exchange Commission, of what filers submit"),
     streams: &[
         Stream {
             name: CURRENT,

@@ -22,7 +22,7 @@ use texts::numbers::has_only_digits;
 
 use crate::drift::FieldCounts;
 use crate::json::{self, Field, Records};
-use crate::{Answer, Incomplete, Manifest, Observation, Page, Request, Settings, Stream, Upstream, UpstreamError, Window, text};
+use crate::{Answer, Incomplete, Licence, Manifest, Observation, Page, Request, Settings, Stream, Upstream, UpstreamError, Window, text};
 
 const ORIGIN: &str = "https://drs.faa.gov";
 const PATH: &str = "/api/drs/data-pull/ADFRAWD";
@@ -45,6 +45,7 @@ const EMPTY: &str = "_EMPTY_";
 
 static MANIFEST: Manifest = Manifest {
     name: "faa_drs",
+    licence: Licence::of_government("Federal Aviation Administration"),
     streams: &[Stream {
         name: "faa_drs",
         topic: &DIRECTIVES,

@@ -26,7 +26,8 @@ use self::query::{HOST, ORIGIN, PAGES_MAX, PATH, next_query};
 use crate::drift::FieldCounts;
 use crate::json::{self, Field, Records};
 use crate::{
-    Answer, Incomplete, KnownRecords, Manifest, Observation, Page, Request, Settings, Stream, Upstream, UpstreamError, Window, drift, text,
+    Answer, Incomplete, KnownRecords, Licence, Manifest, Observation, Page, Request, Settings, Stream, Upstream, UpstreamError, Window,
+    drift, text,
 };
 
 const PAGE_RECORDS: usize = 100;
@@ -62,6 +63,7 @@ const ADS: &str = "federal_register.ads";
 
 static MANIFEST: Manifest = Manifest {
     name: "federal_register",
+    licence: Licence::of_government("Office of the Federal Register"),
     streams: &[stream(ADS, &DIRECTIVES), stream("federal_register.fda", &MEETINGS)],
     full_after: Duration::from_secs(30 * 86_400),
 };

@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 
 use self::dataset::Dataset;
 use crate::socrata::{self, KeyColumn, Keyset};
-use crate::{Answer, Manifest, Observation, Page, Reject, Request, Settings, Stream, Upstream, UpstreamError, Window, json};
+use crate::{Answer, Licence, Manifest, Observation, Page, Reject, Request, Settings, Stream, Upstream, UpstreamError, Window, json};
 
 const ORIGIN: &str = "https://data.transportation.gov";
 const CENSUS: &str = "fmcsa.census";
@@ -48,6 +48,7 @@ const fn stream(name: &'static str) -> Stream {
 
 static MANIFEST: Manifest = Manifest {
     name: "fmcsa",
+    licence: Licence::of_government("Federal Motor Carrier Safety Administration"),
     streams: &[stream(CENSUS), stream(AUTHORITY), stream(CANCELLATIONS)],
     full_after: Duration::from_secs(7 * 86_400),
 };

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::drift::FieldCounts;
 use crate::json::{self, Field, Records};
-use crate::{Answer, Manifest, Observation, Page, Request, Settings, Stream, Upstream, UpstreamError, Window, text};
+use crate::{Answer, Licence, Manifest, Observation, Page, Request, Settings, Stream, Upstream, UpstreamError, Window, text};
 
 const ORIGIN: &str = "https://www.fsis.usda.gov";
 /// The page that lists notices without an address of their own.
@@ -81,6 +81,7 @@ fn speaks_of_allergens(word: &str) -> bool {
 
 static MANIFEST: Manifest = Manifest {
     name: "fsis",
+    licence: Licence::of_government("Food Safety and Inspection Service"),
     streams: &[Stream {
         name: "fsis",
         topic: &RECALLS,

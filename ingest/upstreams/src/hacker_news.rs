@@ -28,7 +28,8 @@ use self::story::{EXPECTED, Mapped, Story, hour_of, removed};
 use crate::drift::FieldCounts;
 use crate::json::{self, Field, Records};
 use crate::{
-    Answer, Incomplete, Manifest, Observation, Page, Request, RunMemory, Settings, Stream, Upstream, UpstreamError, Window, drift, text,
+    Answer, Incomplete, Licence, Manifest, Observation, Page, Request, RunMemory, Settings, Stream, Upstream, UpstreamError, Window, drift,
+    text,
 };
 
 const ORIGIN: &str = "https://hn.algolia.com";
@@ -53,6 +54,7 @@ const MISSING_PERCENT_MAX: usize = 50;
 
 static MANIFEST: Manifest = Manifest {
     name: "hacker_news",
+    licence: Licence { terms: Licence::NOT_STATED, publisher: "Hacker News, of what its users submit" },
     streams: &[Stream {
         name: "hacker_news",
         topic: &MENTIONS,

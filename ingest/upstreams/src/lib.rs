@@ -43,8 +43,8 @@ mod xml;
 mod xml_records;
 
 pub use upstream::{
-    Answer, BackOffRule, Budget, Download, Failures, FilePages, Files, Incomplete, KnownRecords, LocalFiles, Manifest, Observation, Page,
-    Reject, Request, RunMemory, Settings, Stream, Upstream, UpstreamError, Window,
+    Answer, BackOffRule, Budget, Download, Failures, FilePages, Files, Incomplete, KnownRecords, Licence, LocalFiles, Manifest,
+    Observation, Page, Reject, Request, RunMemory, Settings, Stream, Upstream, UpstreamError, Window,
 };
 
 /// THE LIST of upstreams.

@@ -16,7 +16,7 @@ use schemas::topics::RECALLS;
 use self::flat::FLAT_PRE_2010;
 use self::numbers::{SITE, campaign, manufacturers_number};
 use self::socrata::Cursor;
-use crate::{Answer, Manifest, Page, Request, Settings, Stream, Upstream, UpstreamError, Window, json};
+use crate::{Answer, Licence, Manifest, Page, Request, Settings, Stream, Upstream, UpstreamError, Window, json};
 
 const SOCRATA: &str = "nhtsa.socrata";
 const FLAT: &str = "nhtsa.flat";
@@ -35,6 +35,7 @@ const fn flat_stream(name: &'static str) -> Stream {
 
 static MANIFEST: Manifest = Manifest {
     name: "nhtsa",
+    licence: Licence::of_government("National Highway Traffic Safety Administration"),
     streams: &[
         Stream {
             name: SOCRATA,

@@ -27,7 +27,7 @@ use serde_json::value::RawValue;
 
 use crate::drift::FieldCounts;
 use crate::json::{self, Field, Object, Records};
-use crate::{Answer, Incomplete, Manifest, Page, Request, Settings, Stream, Upstream, UpstreamError, Window, drift, text};
+use crate::{Answer, Incomplete, Licence, Manifest, Page, Request, Settings, Stream, Upstream, UpstreamError, Window, drift, text};
 use project::{EXPECTED, Project, id_of, observe};
 
 const ORIGIN: &str = "https://api.reporter.nih.gov";
@@ -80,6 +80,7 @@ const FIELDS: &[&str] = &[
 ];
 static MANIFEST: Manifest = Manifest {
     name: "nih_reporter",
+    licence: Licence::of_government("National Institutes of Health"),
     streams: &[Stream {
         name: "nih_reporter",
         topic: &GRANTS,

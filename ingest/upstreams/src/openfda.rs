@@ -20,7 +20,9 @@ use serde_json::value::RawValue;
 
 use crate::drift::FieldCounts;
 use crate::json::{self, Field, Object, Records};
-use crate::{Answer, Incomplete, Manifest, Observation, Page, Request, Settings, Stream, Upstream, UpstreamError, Window, drift, text};
+use crate::{
+    Answer, Incomplete, Licence, Manifest, Observation, Page, Request, Settings, Stream, Upstream, UpstreamError, Window, drift, text,
+};
 
 const ORIGIN: &str = "https://api.fda.gov";
 const FIRST_DAY: Date = Date::constant(2004, 1, 1);
@@ -48,6 +50,7 @@ const fn stream(name: &'static str) -> Stream {
 
 static MANIFEST: Manifest = Manifest {
     name: "openfda",
+    licence: Licence { terms: Licence::CC0, publisher: "Food and Drug Administration" },
     streams: &[stream("openfda.food"), stream("openfda.drug"), stream("openfda.device")],
     full_after: Duration::from_secs(7 * 86_400),
 };

@@ -27,7 +27,8 @@ use self::layout::Layout;
 use self::row::STREAM;
 use crate::archive::ZIP_MAGIC;
 use crate::{
-    Answer, Download, FilePages, Files, Manifest, Page, Request, RunMemory, Settings, Stream, Upstream, UpstreamError, Window, drift, json,
+    Answer, Download, FilePages, Files, Licence, Manifest, Page, Request, RunMemory, Settings, Stream, Upstream, UpstreamError, Window,
+    drift, json,
 };
 
 const ORIGIN: &str = "https://api.sam.gov";
@@ -38,6 +39,7 @@ const DOWNLOADS_PER_DAY_MAX: u32 = 1_000;
 
 static MANIFEST: Manifest = Manifest {
     name: STREAM,
+    licence: Licence::of_government("General Services Administration"),
     streams: &[Stream {
         name: STREAM,
         topic: &EXCLUSIONS,

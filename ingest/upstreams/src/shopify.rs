@@ -24,7 +24,8 @@ use schemas::topics::STOCK;
 use self::cursor::{Cursor, Memories, Memory, Poll, Step};
 use self::product::{PageOfProducts, products};
 use crate::{
-    Answer, Budget, Failures, Manifest, Observation, Page, Request, RunMemory, Settings, Stream, Upstream, UpstreamError, Window, json,
+    Answer, Budget, Failures, Licence, Manifest, Observation, Page, Request, RunMemory, Settings, Stream, Upstream, UpstreamError, Window,
+    json,
 };
 
 /// How many products a store is asked for at once: the most that it gives.
@@ -54,6 +55,7 @@ const PATH: &str = "/products.json";
 
 static MANIFEST: Manifest = Manifest {
     name: "shopify",
+    licence: Licence { terms: Licence::NOT_STATED, publisher: "the stores, of their products" },
     streams: &[Stream {
         name: "shopify",
         topic: &STOCK,

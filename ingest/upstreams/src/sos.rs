@@ -22,7 +22,9 @@ use schemas::topics::BUSINESSES;
 use serde::{Deserialize, Serialize};
 
 use self::registers::{REGISTERS, Register, Scope};
-use crate::{Answer, FilePages, Files, Manifest, Page, Request, Settings, Stream, Upstream, UpstreamError, Window, drift, json, socrata};
+use crate::{
+    Answer, FilePages, Files, Licence, Manifest, Page, Request, Settings, Stream, Upstream, UpstreamError, Window, drift, json, socrata,
+};
 
 /// The rows of a page.
 const PAGE_ROWS: usize = 1_000;
@@ -42,6 +44,7 @@ const fn stream(name: &'static str, every_days: u64) -> Stream {
 
 static MANIFEST: Manifest = Manifest {
     name: "sos",
+    licence: Licence { terms: "by state, see `licence` of the sources of coverage", publisher: "the secretaries of state" },
     // Iowa and Oregon replace theirs once a month.
     streams: &[
         stream("sos.co", 0),

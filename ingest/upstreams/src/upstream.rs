@@ -38,11 +38,35 @@ pub struct Stream {
     pub answer_timeout: Duration,
 }
 
+/// Under which licence an upstream publishes its data. Whoever passes records on has to know it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Licence {
+    /// The licence, or that none is stated.
+    pub terms: &'static str,
+    /// Who publishes the data.
+    pub publisher: &'static str,
+}
+
+impl Licence {
+    /// The terms of a publisher that states none.
+    pub const NOT_STATED: &'static str = "open data without a stated licence";
+    /// The terms of a publisher that waives its rights.
+    pub const CC0: &'static str = "CC0 1.0 (https://creativecommons.org/publicdomain/zero/1.0/)";
+
+    /// The licence of an agency of the United States government, whose works are in the public domain.
+    #[must_use]
+    pub const fn of_government(publisher: &'static str) -> Self {
+        Self { terms: "public domain (United States government)", publisher }
+    }
+}
+
 /// The description of an upstream.
 #[derive(Clone, Copy, Debug)]
 pub struct Manifest {
     /// The name of the upstream in configuration and on the command line.
     pub name: &'static str,
+    /// The licence of its data, which `/docs` of the services that show them names.
+    pub licence: Licence,
     /// The streams of the upstream, in the order in which they are synced.
     pub streams: &'static [Stream],
     /// A full read is due when the last one is older than this.

@@ -27,8 +27,8 @@ use self::cursor::{Cursor, Step};
 use self::pages::observe;
 use crate::archive::ZIP_MAGIC;
 use crate::{
-    Answer, Download, Failures, FilePages, Files, Manifest, Page, Request, RunMemory, Settings, Stream, Upstream, UpstreamError, Window,
-    json,
+    Answer, Download, Failures, FilePages, Files, Licence, Manifest, Page, Request, RunMemory, Settings, Stream, Upstream, UpstreamError,
+    Window, json,
 };
 
 const DAILY: &str = "uspto_trademarks.daily";
@@ -49,6 +49,7 @@ const fn stream(name: &'static str, every: Duration) -> Stream {
 
 static MANIFEST: Manifest = Manifest {
     name: "uspto_trademarks",
+    licence: Licence::of_government("Patent and Trademark Office"),
     // A first load begins with the yearly set, which has the names of marks that the days only mention.
     streams: &[stream(ANNUAL, Duration::from_secs(20 * 3_600)), stream(DAILY, Duration::ZERO)],
     full_after: Duration::from_secs(365 * 86_400),

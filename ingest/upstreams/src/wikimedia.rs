@@ -21,7 +21,9 @@ use serde_json::value::RawValue;
 
 use crate::drift::FieldCounts;
 use crate::json::{self, Field, Records};
-use crate::{Answer, Incomplete, Manifest, Observation, Page, Request, RunMemory, Settings, Stream, Upstream, UpstreamError, Window, text};
+use crate::{
+    Answer, Incomplete, Licence, Manifest, Observation, Page, Request, RunMemory, Settings, Stream, Upstream, UpstreamError, Window, text,
+};
 
 const ORIGIN: &str = "https://wikimedia.org";
 const PATH: &str = "/api/rest_v1/metrics/pageviews/top/en.wikipedia/all-access";
@@ -63,6 +65,7 @@ const TALK: &str = "_talk";
 
 static MANIFEST: Manifest = Manifest {
     name: "wikimedia",
+    licence: Licence { terms: Licence::CC0, publisher: "Wikimedia Foundation, of page views" },
     streams: &[Stream {
         name: "wikimedia",
         topic: &MENTIONS,

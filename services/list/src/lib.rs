@@ -12,6 +12,7 @@ mod exports_tests;
 mod free_callers;
 #[cfg(test)]
 mod late_news_tests;
+mod licences;
 #[cfg(test)]
 mod numbers_tests;
 #[cfg(test)]
@@ -106,16 +107,21 @@ pub fn views() -> &'static [&'static ViewDef] {
 #[must_use]
 pub fn registered() -> &'static [Registration] {
     static REGISTERED: LazyLock<Vec<Registration>> =
-        LazyLock::new(|| list().into_iter().map(|(registration, _)| with_entities(registration())).collect());
+        LazyLock::new(|| list().into_iter().map(|(registration, _)| with_shared_parts(registration())).collect());
     &REGISTERED
 }
 
-/// Adds the operations of entities, which ask several services, to the service that offers them, and says which entities its records name.
-fn with_entities(registration: Registration) -> Registration {
+/// Adds the operations of entities, which ask several services, to the service that offers them, and says which entities its records name, and which licences
+/// what it shows has.
+fn with_shared_parts(registration: Registration) -> Registration {
     let name = registration.service.name;
     let mut registration = registration.with(entities::operations_of(name, registered));
     registration.service.entities = entities::links_of(name);
-    registration
+    match licences::of(name, defs()) {
+        // A service can have a more detailed list of its own.
+        Some(file) if registration.service.data.iter().all(|own| own.name != file.name) => registration.with_data(file),
+        _ => registration,
+    }
 }
 
 /// What the surfaces serve of all services.

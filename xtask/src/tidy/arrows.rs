@@ -121,6 +121,7 @@ const CRATES: &[(&str, &str, &[&str])] = &[
             "table-file",
             "texts",
             "transparency",
+            "upstreams",
             "view-store",
             "webhooks",
         ],

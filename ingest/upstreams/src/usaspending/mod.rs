@@ -38,7 +38,7 @@ use self::detail::day;
 use self::envelope::{Content, Counts, Envelope, Paging};
 use self::streams::{AWARD_STATES, DETAILS, ORIGIN, TOTALS, TRANSACTIONS};
 use crate::json::{self, Records};
-use crate::{Answer, Manifest, Page, Request, Settings, Stream, Upstream, UpstreamError, Window};
+use crate::{Answer, Licence, Manifest, Page, Request, Settings, Stream, Upstream, UpstreamError, Window};
 use detail::Detail;
 use plan::{Cursor, Step};
 
@@ -58,6 +58,7 @@ const fn stream(name: &'static str) -> Stream {
 
 static MANIFEST: Manifest = Manifest {
     name: "usaspending",
+    licence: Licence::of_government("Department of the Treasury"),
     streams: &[
         stream(TRANSACTIONS),
         stream(AWARD_STATES),

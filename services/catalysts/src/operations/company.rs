@@ -133,14 +133,14 @@ impl Read for Arguments {
 impl Tool for Arguments {
     const TOOL_DIFFERENCES: &'static [Difference] =
         &[Difference::Without("days"), Difference::Without("limit"), Difference::Without("after")];
-    const ABOUT_ARGUMENTS: &'static str = "Arguments of the tool `catalyst_for_company`.";
+    const ABOUT_ARGUMENTS: &'static str = "Arguments of the tool `catalyst_for_company`: one of `ticker`, `company` and `cik`.";
 
     fn tool() -> Definition {
         Definition {
             name: "catalyst_for_company",
             path: "",
             surface: Surface::Tool,
-            when: "Use it for the next events of one listed company.",
+            when: "Use it for the next events of one company.",
             ..Self::definition()
         }
     }
