@@ -31,6 +31,7 @@ const TYPES: &[&str] = &[
     "Fields",
     "Filter",
     "Item",
+    "Licence",
     "Manifest",
     "Note",
     "Operation",

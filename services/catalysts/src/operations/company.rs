@@ -58,9 +58,9 @@ impl Arguments {
     }
 
     /// The events of a company that is asked for by its name or number. `named`: how the company is named, for a note.
-    async fn of_known(&self, reader: &mut Reader<Catalysts>, known: KnownCompany, named: String) -> Result<Events, Problem> {
+    async fn of_known(&self, reader: &mut Reader<Catalysts>, known: &KnownCompany, named: &str) -> Result<Events, Problem> {
         let is_own = |record: &Catalyst| known.has(record);
-        let subject = Subject::with_ids(named.clone(), known.ids.iter().cloned().collect());
+        let subject = Subject::with_ids(named.to_owned(), known.ids.iter().cloned().collect());
         let events = self.list(reader, &subject, &is_own).await?;
         if events.catalysts.is_empty() && self.horizon.after.is_none() {
             // Which companies are known to a caller who sees a part only is no matter of that caller.
@@ -120,11 +120,11 @@ impl Read for Arguments {
             }
             Wanted::Name(name) => {
                 let known = KnownCompany::of_name(&reader.at, name).await?;
-                self.of_known(reader, known, format!("company {name:?}")).await
+                self.of_known(reader, &known, &format!("company {name:?}")).await
             }
             Wanted::Cik(cik) => {
                 let known = KnownCompany::of_cik(&reader.at, &cik).await?;
-                self.of_known(reader, known, format!("cik {cik:?}")).await
+                self.of_known(reader, &known, &format!("cik {cik:?}")).await
             }
         }
     }
