@@ -125,5 +125,7 @@ async fn every_service_changes_in_each_minute() {
     let again = simulated_upstreams(&before_start, first, 60, 1);
     let list = |simulator: &Simulator| simulator.answer("/api/v1/datasets/products/TRTYRAP", "").unwrap().body;
     assert!(list(&again) == list(&simulator) && !list(&again).is_empty());
+    // As a server does that stops: background tasks end.
+    engine.context.stopping.send_replace(true);
     engine.close(tasks, projecting).await.unwrap();
 }
