@@ -205,17 +205,20 @@ impl Feed {
         Ok(self.records_by_id(at, &ids).await?.into_iter().flatten().collect())
     }
 
-    /// Returns the records with the given ids as they are at a position, in the order of the ids; `None` for an id that is not recorded.
+    /// Returns the records with the given ids as they are at a position, in the order of the ids; `None` for an id that is not recorded. All current
+    /// rows are read at once. Each record that changed after the position needs one more read.
     ///
     /// # Errors
     /// When rows cannot be read.
     pub async fn records_by_id<R: Record>(&self, at: &Position, ids: &[String]) -> Result<Vec<Option<R>>, Problem> {
         let keys: Vec<Key> = ids.iter().map(|id| key![id.as_str()]).collect();
+        let rows = at.view.get_many(self.tables.records, &keys).await.map_err(store_problem)?;
         let mut out = Vec::with_capacity(ids.len());
-        for (id, row) in ids.iter().zip(at.view.get_many(self.tables.records, &keys).await.map_err(store_problem)?) {
-            let row = row.map(|bytes| stored::<Row<R>>(self.tables.records, &bytes)).transpose()?;
-            let row = match row.filter(|row| row.seq <= at.seq) {
-                None => record_at(&*at.view, self.tables, id, at.seq).await?,
+        for (id, row) in ids.iter().zip(rows) {
+            let current: Option<Row<R>> = row.map(|bytes| stored(self.tables.records, &bytes)).transpose()?;
+            // A record without a current row has no earlier one.
+            let row = match current {
+                Some(row) if row.seq > at.seq => earlier_record(&*at.view, self.tables, id, at.seq).await?,
                 row => row,
             };
             out.push(row.map(|row| row.record));

@@ -28,6 +28,22 @@ async fn position_at(ctx: &Context, feed: &Feed, seq: Seq) -> Position {
     Position { seq, ..position(ctx, &feed.source, None).await.unwrap() }
 }
 
+/// Proves that records are read by their ids as they were at any change, in the order of the ids, also if they changed since or came later, and that an id
+/// which is not recorded has none.
+#[tokio::test]
+async fn records_by_id_are_those_of_the_position() {
+    let things = Things::filled(&SMALL, 33, 400).await;
+    let (ctx, feed, last) = (things.context(), things.feed(None), things.checkpoint.seq);
+    let mut ids: Vec<String> = things.standing(last).into_keys().rev().map(str::to_owned).collect();
+    ids.insert(1, "thing/none".to_owned());
+    for seq in [Seq(0), Seq(1), Seq(90), Seq(250), last] {
+        let (at, standing) = (position_at(&ctx, &feed, seq).await, things.standing(seq));
+        let found = feed.records_by_id::<Thing>(&at, &ids).await.unwrap();
+        let expected: Vec<Option<Thing>> = ids.iter().map(|id| standing.get(id.as_str()).map(|thing| (*thing).clone())).collect();
+        assert_eq!(found, expected, "at {seq}");
+    }
+}
+
 /// Reads all pages of a list. Returns the ids, and the total of every page.
 async fn read_all(
     (ctx, feed, at): (&Context, &Feed, &Position),

@@ -5,7 +5,6 @@ use std::ops::RangeInclusive;
 use feed::free::FreeWindow;
 use feed::places::{Ranked, Segment, Selects, Total, Walk};
 use feed::redaction::Redaction;
-use feed::versions::version_at;
 use feed::watchable::WatchableFeed;
 use jiff::civil::Date;
 use operation::problem::Problem;
@@ -81,13 +80,9 @@ impl<S: WatchableFeed> Reader<S> {
         if redaction.is_some_and(|redaction| window.is_over(redaction.days)) {
             return Ok(Vec::new());
         }
-        let mut records = Vec::new();
-        for id in ids {
-            let found = version_at::<RecordOf<S>>(self.context(), &S::FEED.source, &self.at, id).await?;
-            let is_free = |record: &RecordOf<S>| redaction.is_none_or(|redaction| is_shown(&redaction, record, window));
-            records.extend(found.map(|change| change.record).filter(is_free));
-        }
-        Ok(records)
+        let records = S::FEED.records_by_id::<RecordOf<S>>(&self.at, ids).await?;
+        let is_free = |record: &RecordOf<S>| redaction.is_none_or(|redaction| is_shown(&redaction, record, window));
+        Ok(records.into_iter().flatten().filter(is_free).collect())
     }
 
     /// The redaction that decides which records of an earlier time are shown; `None` if it is now, or if the caller sees whole records.
