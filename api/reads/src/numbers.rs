@@ -1,4 +1,5 @@
-//! The addresses of records by the numbers that people know, besides their ids: recall numbers, award numbers, older numbers of a trial, in any case.
+//! The addresses of records by the numbers that people know, besides their ids: recall numbers, award numbers, older numbers of a trial, in any case. And the
+//! numbers of companies that callers give.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +18,7 @@ use schemas::key;
 use schemas::position::Seq;
 use schemas::views::records::{Record, RecordTables, alias_key, former_key};
 use serde::de::DeserializeOwned;
-use texts::numbers::trial_number;
+use texts::numbers::{CIK_DIGITS, pad_cik, trial_number};
 
 /// Finds the ids that a text can mean at a position, those to try first in front.
 pub type FindIds = for<'a> fn(&'a Context, &'a Position, &'a str) -> BoxFuture<'a, Result<Vec<String>, Problem>>;
@@ -100,6 +101,15 @@ pub async fn only_id<R: Record>(
     let more = if ids.len() > NAMED_MAX { " and more" } else { "" };
     let named: Vec<String> = ids.into_iter().take(NAMED_MAX).collect();
     Err(Problem::new(ErrorCode::NotFound, format!("{several}: {}{more}", named.join(", "))).about("id"))
+}
+
+/// Reads the number of a company (CIK) that a caller gives, and returns it as records write it: 10 digits.
+///
+/// # Errors
+/// `parameter-invalid` for a text that is not a number of up to 10 digits.
+pub fn read_cik(parameter: &'static str, text: &str) -> Result<String, Problem> {
+    let refused = || Problem::parameter(parameter, format!("{parameter}: {text:?} is not a number of up to {CIK_DIGITS} digits"));
+    pad_cik(text).ok_or_else(refused)
 }
 
 /// The numbers of the trial that has, or had, a number: that number first, then the current one, then its other earlier ones.

@@ -1,9 +1,12 @@
-//! The numbers by which people know records: of recalls, awards and trials. They write them in any case, with and without signs between their parts.
+//! The numbers by which people know records: of recalls, awards and trials, and of companies (CIK). They write them in any case, with and without signs between
+//! their parts, with and without zeros before them.
 
 /// The fewest characters of a number.
 const NUMBER_CHARS_MIN: usize = 4;
 /// The most characters of a number.
 const NUMBER_CHARS_MAX: usize = 60;
+/// How many digits the number of a company (CIK) has in records, and has at most where its zeros are left out.
+pub const CIK_DIGITS: usize = 10;
 
 /// Whether a text is a number without signs: one ASCII digit or more, and nothing else.
 #[must_use]
@@ -46,6 +49,14 @@ pub fn trial_number(text: &str) -> Option<String> {
     (digits.len() == 8 && has_only_digits(digits)).then_some(number)
 }
 
+/// Pads the number of a company (CIK) with zeros to the form that records have: `0000320193` of `320193`. `None` for a text that is not a number of up to
+/// [`CIK_DIGITS`] digits.
+#[must_use]
+pub fn pad_cik(text: &str) -> Option<String> {
+    let digits = text.trim();
+    (digits.len() <= CIK_DIGITS && has_only_digits(digits)).then(|| format!("{digits:0>CIK_DIGITS$}"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -57,6 +68,18 @@ mod tests {
             [("0", true), ("0123456789", true), ("", false), (" 1", false), ("-1", false), ("1a", false), ("\u{661}", false)]
         {
             assert_eq!(has_only_digits(text), is_number, "{text:?}");
+        }
+    }
+
+    /// Proves that a number of a company has ten digits, however many of its zeros are written, and which texts are none.
+    #[test]
+    fn numbers_of_companies() {
+        for text in ["320193", "0000320193", " 00320193\n"] {
+            assert_eq!(pad_cik(text).as_deref(), Some("0000320193"), "{text:?}");
+        }
+        assert_eq!((pad_cik("0").as_deref(), pad_cik("9999999999").as_deref()), (Some("0000000000"), Some("9999999999")));
+        for text in ["", " ", "x", "-1", "1 2", "12345678901", "\u{661}"] {
+            assert_eq!(pad_cik(text), None, "{text:?}");
         }
     }
 

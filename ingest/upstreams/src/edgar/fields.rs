@@ -3,7 +3,7 @@
 use jiff::civil::Date;
 use schemas::facts::FactData;
 use schemas::facts::filings::{FilingFact, base_form};
-use texts::numbers::has_only_digits;
+use texts::numbers::{has_only_digits, pad_cik};
 
 use crate::{Observation, Stream, text};
 
@@ -22,11 +22,9 @@ pub(super) fn accession(text: &str) -> Option<&str> {
     is.then_some(text)
 }
 
-/// Formats a filer's number (CIK) with ten digits.
+/// Formats a filer's number (CIK) with ten digits. Zero is the number of no filer.
 pub(super) fn cik(text: &str) -> Option<String> {
-    let text = text.trim();
-    let is = text.len() <= 10 && has_only_digits(text);
-    is.then(|| format!("{text:0>10}")).filter(|cik| cik != "0000000000")
+    pad_cik(text).filter(|cik| cik != "0000000000")
 }
 
 /// Checks an item code: `5.02`, or a whole number as before August 2004.

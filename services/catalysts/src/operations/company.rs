@@ -9,12 +9,13 @@ use texts::tickers::{names_ticker, tickers};
 
 use super::filter::{Filter, ticker};
 use super::horizon::Horizon;
-use super::known_company::{KnownCompany, check_name, padded};
+use super::known_company::{KnownCompany, check_name};
 use super::list::{Events, PREVIEW_ROWS, Subject, extent, of_subject};
 use super::watchable_feed::Catalysts;
 use feed::filter::Filter as _;
 use operation::problem::Problem;
 use operation::{Definition, Surface};
+use reads::numbers::read_cik;
 use reads::read::{Difference, Read, Reader, Tool};
 
 /// Arguments of `company`.
@@ -50,7 +51,7 @@ impl Arguments {
         match (self.ticker.as_deref(), self.company.as_deref(), self.cik.as_deref()) {
             (Some(text), None, None) => Ok(Wanted::Ticker(text)),
             (None, Some(name), None) => check_name("company", name).map(Wanted::Name),
-            (None, None, Some(text)) => padded("cik", text).map(Wanted::Cik),
+            (None, None, Some(text)) => read_cik("cik", text).map(Wanted::Cik),
             (None, None, None) => Err(Problem::parameter("ticker", "ticker is missing: give `ticker`, `company` or `cik`")),
             (Some(_), ..) => Err(Problem::parameter("ticker", "ticker: give either `ticker`, `company` or `cik`")),
             (None, Some(_), Some(_)) => Err(Problem::parameter("company", "company: give either `company` or `cik`")),

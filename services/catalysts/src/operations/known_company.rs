@@ -10,9 +10,6 @@ use texts::company_names::normal_form;
 use crate::record::{Catalyst, TABLES};
 use crate::rules::companies::{Listed, Named, cik_key, name_key};
 
-/// The most digits of a CIK.
-const CIK_DIGITS: usize = 10;
-
 /// A company, and the events that name it now. At an earlier position an event can have named another one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct KnownCompany {
@@ -76,16 +73,4 @@ pub(crate) fn check_name<'a>(parameter: &'static str, name: &'a str) -> Result<&
         return Err(Problem::parameter(parameter, format!("{parameter}: {name:?} has neither letters nor digits")));
     }
     Ok(name)
-}
-
-/// Reads a CIK, and returns it as records write it: 10 digits.
-///
-/// # Errors
-/// `parameter-invalid`.
-pub(crate) fn padded(parameter: &'static str, text: &str) -> Result<String, Problem> {
-    let digits = text.trim();
-    if !(1..=CIK_DIGITS).contains(&digits.len()) || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Err(Problem::parameter(parameter, format!("{parameter}: {text:?} is not a number of up to {CIK_DIGITS} digits")));
-    }
-    Ok(format!("{digits:0>CIK_DIGITS$}"))
 }

@@ -1,8 +1,6 @@
 //! The addresses of filings and trades: an accession number in either spelling, with or without the number of the filer.
 
-use texts::numbers::has_only_digits;
-
-use super::filter::padded;
+use texts::numbers::{has_only_digits, pad_cik};
 
 /// The digits of an accession number, and of its parts: who submitted it, the year, the number.
 const ACCESSION_DIGITS: usize = 18;
@@ -29,7 +27,7 @@ pub(crate) fn ids_of(text: &str) -> Vec<String> {
 }
 
 fn filing_of(number: &str, cik: &str) -> Option<String> {
-    Some(format!("filing/{}/{}", accession(number)?.0, padded(cik).ok()?))
+    Some(format!("filing/{}/{}", accession(number)?.0, pad_cik(cik)?))
 }
 
 /// An accession number with its dashes, and the number of its submitter; `None` for any other text.

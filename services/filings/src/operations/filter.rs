@@ -9,7 +9,6 @@ use schemas::facts::filings::base_form;
 use schemas::names::hint;
 use schemas::position::Seq;
 use serde::{Deserialize, Serialize};
-use texts::numbers::has_only_digits;
 use texts::tickers::{names_ticker, spellings, tickers};
 use texts::values::USUAL_FORMS;
 
@@ -21,6 +20,7 @@ use feed::query::newest;
 use feed::text_field;
 use operation::context::Context;
 use operation::problem::Problem;
+use reads::numbers::read_cik;
 
 /// How many form types a filter has at most.
 pub(crate) const FORMS_MAX: usize = 20;
@@ -67,7 +67,7 @@ impl filter::Filter for Filter {
     const NAMED: &'static [Named] = &[Named::code("ticker", "ticker"), Named::code("cik", "cik")];
 
     const FIELDS: Fields<Self> = &[
-        text_field!(cik).read_by(|_, cik| padded(cik)).equal_to(|record| &record.cik).found_by_term(1, "cik"),
+        text_field!(cik).read_by(read_cik).equal_to(|record| &record.cik).found_by_term(1, "cik"),
         text_field!(ticker)
             .read_by(checked_ticker)
             .selecting_by(|filter, record| filter.ticker.is_none() || filter.companies.contains(&record.cik))
@@ -125,18 +125,6 @@ fn forms_query(forms: &[String]) -> Option<TermQuery> {
         _ if amendments == forms.len() => Some(TermQuery::Exact("form", forms.to_vec())),
         _ => None,
     }
-}
-
-/// A filer's number (CIK) as records write it: 10 digits.
-///
-/// # Errors
-/// `parameter-invalid` for a text that is not a number of up to 10 digits.
-pub fn padded(cik: &str) -> Result<String, Problem> {
-    let digits = cik.trim();
-    if digits.len() > 10 || !has_only_digits(digits) {
-        return Err(Problem::parameter("cik", format!("cik: {cik:?} is not a number of up to 10 digits")));
-    }
-    Ok(format!("{digits:0>10}"))
 }
 
 /// Changes of trades in the securities of any issuer.
@@ -243,9 +231,10 @@ mod tests {
         assert_takes::<Filter>(&filing, takes);
         assert_eq!(of(serde_json::json!({"form": ["8-K/A"]})).term_queries(), [TermQuery::Exact("form", vec!["8-K/A".into()])]);
         assert_eq!(of(serde_json::json!({"form": ["8-K", "10-K/A"]})).term_queries(), []);
-        assert_eq!(padded("320193").unwrap(), "0000320193");
+        assert_eq!(of(serde_json::json!({"cik": "320193"})).cik.as_deref(), Some("0000320193"));
         for wrong in ["", "x", "12345678901", "-1"] {
-            assert_eq!(padded(wrong).unwrap_err().parameter, "cik", "{wrong}");
+            let filter = Filter { cik: Some(wrong.into()), ..Filter::default() };
+            assert_eq!(filter.normalize().unwrap_err().parameter, "cik", "{wrong}");
         }
         for (ticker, canonical) in [("brk.b", "BRK.B"), (" NYSE: xyz ", "NYSE: XYZ"), ("GOOG/GOOGL", "GOOG/GOOGL")] {
             assert_eq!(of(serde_json::json!({ "ticker": ticker })).ticker.as_deref(), Some(canonical), "a cursor is bound to it");

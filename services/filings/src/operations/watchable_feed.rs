@@ -7,12 +7,13 @@ use schemas::facts::FactData;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::filter::{FORMS_MAX, Filter, padded};
+use super::filter::{FORMS_MAX, Filter};
 use super::records::Changed;
 use crate::FEED;
 use feed::query::Feed;
 use feed::watchable::WatchableFeed;
 use operation::problem::Problem;
+use reads::numbers::read_cik;
 use reads::read::{UpstreamRecords, filled};
 use webhooks::matchers::WatchMessages;
 
@@ -47,7 +48,7 @@ impl WatchableFeed for Filings {
     }
 
     fn parse_entity(entity: WatchedEntity) -> Result<(WatchedEntity, Filter), Problem> {
-        let cik = padded(&entity.cik)?;
+        let cik = read_cik("cik", &entity.cik)?;
         Ok((WatchedEntity { cik: cik.clone() }, Filter { cik: Some(cik), ..Filter::default() }))
     }
 
