@@ -10,7 +10,7 @@ use texts::tickers::{names_ticker, tickers};
 use super::filter::{Filter, ticker};
 use super::horizon::Horizon;
 use super::known_company::{KnownCompany, check_name};
-use super::list::{Events, PREVIEW_ROWS, Subject, extent, of_subject};
+use super::list::{Events, Subject, of_subject};
 use super::watchable_feed::Catalysts;
 use feed::filter::Filter as _;
 use operation::problem::Problem;
@@ -62,24 +62,13 @@ impl Arguments {
     async fn of_known(&self, reader: &mut Reader<Catalysts>, known: &KnownCompany, named: &str) -> Result<Events, Problem> {
         let is_own = |record: &Catalyst| known.has(record);
         let subject = Subject::with_ids(named.to_owned(), known.ids.iter().cloned().collect());
-        let events = self.list(reader, &subject, &is_own).await?;
+        let events = of_subject(reader, &subject, &self.horizon, &is_own).await?;
         if events.catalysts.is_empty() && self.horizon.after.is_none() {
             // Which companies are known to a caller who sees a part only is no matter of that caller.
             let unknown = known.ids.is_empty().then(|| format!("nothing recorded has the {named}"));
             reader.note(if reader.is_limited() { Some(format!("this tier is shown nothing with the {named}")) } else { unknown });
         }
         Ok(events)
-    }
-
-    async fn list(
-        &self,
-        reader: &mut Reader<Catalysts>,
-        subject: &Subject,
-        is_own: &(dyn Fn(&Catalyst) -> bool + Send + Sync),
-    ) -> Result<Events, Problem> {
-        let free_rows_max = reader.is_tool().then_some(PREVIEW_ROWS);
-        let extent = extent(reader, self.horizon.days, self.horizon.limit, free_rows_max);
-        of_subject(reader, subject, extent, self.horizon.after.as_deref(), is_own).await
     }
 }
 
@@ -117,7 +106,7 @@ impl Read for Arguments {
                 let wanted = tickers(text);
                 let is_own = |record: &Catalyst| names_ticker(&record.ticker, &wanted);
                 let lists = wanted.iter().map(|ticker| format!("ticker/{ticker}")).collect();
-                self.list(reader, &Subject::in_lists(lists), &is_own).await
+                of_subject(reader, &Subject::in_lists(lists), &self.horizon, &is_own).await
             }
             Wanted::Name(name) => {
                 let known = KnownCompany::of_name(&reader.at, name).await?;

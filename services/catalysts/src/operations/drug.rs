@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::filter::{Filter, drug_letters, names_drug};
 use super::horizon::Horizon;
-use super::list::{Events, PREVIEW_ROWS, Subject, extent, of_subject};
+use super::list::{Events, Subject, of_subject};
 use super::watchable_feed::Catalysts;
 use feed::filter::Filter as _;
 use operation::problem::Problem;
@@ -51,11 +51,9 @@ impl Read for Arguments {
     }
 
     async fn answer(self, _filter: Filter, reader: &mut Reader<Catalysts>) -> Result<Events, Problem> {
-        let free_rows_max = reader.is_tool().then_some(PREVIEW_ROWS);
-        let extent = extent(reader, self.horizon.days, self.horizon.limit, free_rows_max);
         let subject = Subject::in_lists(vec![format!("drug/{}", drug_letters("name", &self.name)?)]);
         let is_own = |record: &Catalyst| names_drug(&record.drug, &self.name);
-        of_subject(reader, &subject, extent, self.horizon.after.as_deref(), &is_own).await
+        of_subject(reader, &subject, &self.horizon, &is_own).await
     }
 }
 

@@ -1,4 +1,4 @@
-//! The arguments of `company` and `drug` next to what they search.
+//! The arguments of `upcoming`, `company` and `drug` next to what they search.
 
 use schemars::JsonSchema;
 use serde::Deserialize;

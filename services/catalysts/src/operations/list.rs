@@ -13,6 +13,7 @@ use schemas::views::records::Record as _;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use super::horizon::Horizon;
 use super::watchable_feed::Catalysts;
 use crate::SOURCE;
 use feed::cursor::{encode_place, read_place};
@@ -78,7 +79,8 @@ pub(crate) struct Extent {
 
 /// Determines how much of a list a call gets, and adds the notes about it. `free_rows_max` is the most rows that a caller without a paid key gets; `None` for
 /// as many as its tier gets. It does not limit callers who have paid.
-pub(crate) fn extent(reader: &mut Reader<Catalysts>, days: i64, limit: usize, free_rows_max: Option<usize>) -> Extent {
+pub(crate) fn extent(reader: &mut Reader<Catalysts>, horizon: &Horizon, free_rows_max: Option<usize>) -> Extent {
+    let Horizon { days, limit, .. } = *horizon;
     let is_free = reader.is_limited();
     if !is_free {
         return Extent { days, rows: reader.rows(limit.min(ROWS_MAX)), is_free };
@@ -121,8 +123,9 @@ impl Chosen {
     ///
     /// # Errors
     /// `cursor-invalid` for an `after` of another list.
-    pub(crate) fn check_after(&self, secrets: &Secrets, days: i64, after: Option<&str>) -> Result<(), Problem> {
-        after.map_or(Ok(()), |text| read_own::<Continuation>(secrets, &self.search(days), text).map(drop))
+    pub(crate) fn check_after(&self, secrets: &Secrets, horizon: &Horizon) -> Result<(), Problem> {
+        let read = |text: &str| read_own::<Continuation>(secrets, &self.search(horizon.days), text).map(drop);
+        horizon.after.as_deref().map_or(Ok(()), read)
     }
 
     fn takes(&self, record: &Catalyst) -> bool {
@@ -217,20 +220,22 @@ impl Subject {
     }
 }
 
-/// Lists the events of a company or a drug: upcoming ones first, then, for paid keys, those that are over, the latest first.
+/// Lists the events of a company or a drug: upcoming ones first, then, for paid keys, those that are over, the latest first. A tool shows a caller without a
+/// paid key the rows of a preview.
 ///
 /// # Errors
 /// `cursor-invalid` for an `after` of another list; `unavailable`.
 pub(crate) async fn of_subject(
     reader: &mut Reader<Catalysts>,
     subject: &Subject,
-    extent: Extent,
-    after: Option<&str>,
+    horizon: &Horizon,
     selects: Selects<'_, Catalyst>,
 ) -> Result<Events, Problem> {
+    let free_rows_max = reader.is_tool().then_some(PREVIEW_ROWS);
+    let extent = extent(reader, horizon, free_rows_max);
     let today = reader.today();
     let (secrets, search) = (reader.context().secrets.clone(), format!("of/{}/{}/{}", subject.search, extent.days, extent.is_free));
-    let place: Option<PlaceInList> = after.map(|text| read_own(&secrets, &search, text)).transpose()?;
+    let place: Option<PlaceInList> = horizon.after.as_deref().map(|text| read_own(&secrets, &search, text)).transpose()?;
     let part = Segment { buckets: 0..=0, ranks: i64::MIN..=i64::MAX };
     let (mut items, mut is_counted) = (Vec::new(), true);
     for list in &subject.lists {

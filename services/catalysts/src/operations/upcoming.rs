@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::filter::{Filter, PHASES};
+use super::horizon::Horizon;
 use super::list::{Chosen, DAYS_MAX, Events, FREE_DAYS, PREVIEW_ROWS, ROWS_MAX, extent, upcoming};
 use super::watchable_feed::Catalysts;
 use operation::known_values::known_value;
@@ -44,35 +45,26 @@ impl Kind {
 /// Arguments of `upcoming`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 pub struct Arguments {
-    /// How many days ahead an event's window may begin. Without a paid key at most 30 are served.
-    #[serde(default = "days_default")]
-    #[schemars(range(min = 1, max = 730))]
-    pub days: i64,
     /// Only events of this kind.
     pub kind: Option<Kind>,
     /// Only trials of this phase, in any case: PHASE2, PHASE3. A trial of two phases is found under either.
     #[schemars(length(min = 1, max = 20))]
     pub phase: Option<String>,
-    /// How many events to return at most.
-    #[serde(default = "limit_default")]
-    #[schemars(range(min = 1, max = 200))]
-    pub limit: usize,
-    /// Where to continue: the `next` of the answer before, with the same other arguments.
-    #[schemars(length(min = 1, max = 2000))]
-    pub after: Option<String>,
-}
-
-fn days_default() -> i64 {
-    FREE_DAYS
-}
-
-fn limit_default() -> usize {
-    50
+    /// How far ahead, and which page.
+    #[serde(flatten)]
+    pub horizon: Horizon,
 }
 
 impl Read for Arguments {
     type Service = Catalysts;
     type Answer = Events;
+
+    /// A call without `days` gets the days that are served without a paid key.
+    const DIFFERENCES: &'static [Difference] = &[Difference::Default {
+        argument: "days",
+        default: || FREE_DAYS.into(),
+        description: Some("How many days ahead an event's window may begin. Without a paid key at most 30 are served."),
+    }];
 
     fn definition() -> Definition {
         Definition {
@@ -91,8 +83,8 @@ impl Read for Arguments {
     }
 
     async fn preview(self, _filter: Filter, reader: &mut Reader<Catalysts>) -> Result<Option<Value>, Problem> {
-        self.chosen()?.check_after(&reader.context().secrets, self.days, self.after.as_deref())?;
-        let first = Arguments { after: None, ..self };
+        self.chosen()?.check_after(&reader.context().secrets, &self.horizon)?;
+        let first = Self { horizon: Horizon { after: None, ..self.horizon }, ..self };
         Ok(serde_json::to_value(first.events(reader, Some(PREVIEW_ROWS)).await?).ok())
     }
 
@@ -112,8 +104,8 @@ impl Arguments {
     /// The events that the arguments ask for. `free_rows_max` is the most rows that a caller without a paid key gets; `None` for as many as its tier gets.
     pub(super) async fn events(self, reader: &mut Reader<Catalysts>, free_rows_max: Option<usize>) -> Result<Events, Problem> {
         let chosen = self.chosen()?;
-        let extent = extent(reader, self.days, self.limit, free_rows_max);
-        upcoming(reader, &chosen, extent, self.after.as_deref()).await
+        let extent = extent(reader, &self.horizon, free_rows_max);
+        upcoming(reader, &chosen, extent, self.horizon.after.as_deref()).await
     }
 }
 
