@@ -1,9 +1,10 @@
-//! Checks what operators and readers get against the code: docs, metrics, alerts, dashboards, and the files of docker compose.
+//! Checks what operators and readers get against the code: docs, metrics, alerts, dashboards, the files of docker compose, and scripts.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot continue fails")]
 
 mod command_line;
 mod compose;
+mod engines;
 mod examples;
 mod left_out;
 mod links;

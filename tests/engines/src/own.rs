@@ -36,7 +36,7 @@ impl Server {
 }
 
 /// A broker and a CQL node with their own directory and ports. Dropping it stops them and deletes their data; if the process was killed,
-/// the next start in the same directory does this.
+/// the next start of any servers stops them, and the next start in the same directory deletes their data.
 pub struct Own {
     dir: PathBuf,
     port: u16,
@@ -72,8 +72,8 @@ impl Own {
         let starting = File::create(std::env::temp_dir().join("highwater-engines-starting")).map_err(said)?;
         starting.lock().map_err(said)?;
         let this = Self { dir: dir.to_owned(), port: free_ports()?, _lock: lock };
-        let (kafka, cql) = (this.port.to_string(), (this.port + 60).to_string());
-        this.engines(&[&["up", "--kafka-port", &kafka, "--cql-port", &cql], options, &made_for("kills")].concat())?;
+        let (kafka, cql, run) = (this.port.to_string(), (this.port + 60).to_string(), std::process::id().to_string());
+        this.engines(&[&["up", "--run", &run, "--kafka-port", &kafka, "--cql-port", &cql], options, &made_for("kills")].concat())?;
         drop(starting);
         Ok(this)
     }
