@@ -26,10 +26,10 @@ pub enum Clock {
 }
 
 /// A clock for a demo. It returns instants of the simulated history until [`Self::end`] is called, and the time of another clock
-/// afterwards.
+/// afterwards, unless it is moved again.
 #[derive(Debug)]
 pub struct SimulatedClock {
-    /// The current instant in milliseconds since 1970; [`i64::MIN`] once the history has ended.
+    /// The current instant in milliseconds since 1970; [`i64::MIN`] once the history has ended, until the clock is moved again.
     at_ms: AtomicI64,
     after: After,
 }
@@ -54,7 +54,8 @@ impl SimulatedClock {
         Box::leak(Box::new(Self { at_ms: AtomicI64::new(at.as_millisecond()), after }))
     }
 
-    /// Moves the clock forward to an instant. An earlier instant changes nothing.
+    /// Moves the clock forward to an instant. An earlier instant changes nothing. After the history has ended, the clock is stopped at the instant, whatever
+    /// it is: for a test that moves the clock by itself.
     pub fn move_to(&self, at: Timestamp) {
         self.at_ms.fetch_max(at.as_millisecond(), Ordering::Relaxed);
     }
@@ -165,6 +166,18 @@ mod tests {
             assert!(first >= start && first.duration_since(start) < SignedDuration::from_mins(10), "{first}");
             while clock.now() == first {}
             assert!(clock.now() > first);
+        }
+    }
+
+    /// Proves that a clock whose history has ended is stopped where it is moved to, and moves forward only.
+    #[test]
+    fn an_ended_history_can_be_moved() {
+        let at = |text: &str| -> Timestamp { text.parse().unwrap() };
+        let demo = SimulatedClock::new(at("2027-03-01T22:00:00Z"), Clock::Fixed(at("2027-03-02T11:00:00Z")));
+        demo.end();
+        for (moved, now) in [("11:00:25Z", "11:00:25Z"), ("11:00:20Z", "11:00:25Z"), ("11:00:50Z", "11:00:50Z")] {
+            demo.move_to(at(&format!("2027-03-02T{moved}")));
+            assert_eq!(Clock::Simulated(demo).now(), at(&format!("2027-03-02T{now}")));
         }
     }
 

@@ -2,6 +2,7 @@
 
 use jiff::civil::date;
 use schemas::position::Seq;
+use schemas::topics::{self, TopicKind};
 use tokio::task::JoinSet;
 
 use super::*;
@@ -57,8 +58,11 @@ fn whole_files_are_read_once_a_day() {
     assert!(between.len() > 5 && between.iter().all(|stream| round.contains(stream)), "{between:?}");
 }
 
-/// The seq of the last change of each service.
+/// The seq of the last change of each service, once those that decide from the changes of another service have done so: [`sync`] waits for the others.
 async fn last_changes(engine: &Engine) -> Vec<(&'static str, Seq)> {
+    for changes in topics::ALL.iter().filter(|topic| topic.kind == TopicKind::Changes) {
+        engine.wait_projected(changes).await.unwrap();
+    }
     let mut seqs = Vec::new();
     for name in services::names() {
         seqs.push((name, engine.projector.service(name).unwrap().checkpoint().await.unwrap().seq));
@@ -77,8 +81,8 @@ async fn every_service_changes_in_each_minute() {
     let settings = [
         ("HIGHWATER_DATA_DIR", path("data")),
         ("HIGHWATER_CHECKPOINTS__MEMORY", path("memory")),
-        // A Saturday, shortly after the beginning of an hour.
-        ("HIGHWATER_CLOCK__START", "2026-11-21T11:00:00Z".to_owned()),
+        // A Saturday, shortly after the beginning of an hour. Only the test moves the clock.
+        ("HIGHWATER_CLOCK__FIXED", "2026-11-21T11:00:05Z".to_owned()),
     ];
     let settings = settings.into_iter().map(|(name, value)| (name.to_owned(), value));
     let mut config = Config::load(Some(empty.path()), settings, &Flags::default()).unwrap();
@@ -114,6 +118,7 @@ async fn every_service_changes_in_each_minute() {
     for minute in 0..2 {
         let before = last_changes(&engine).await;
         for step in (minute * SYNCS_PER_DAY..).take(SYNCS_PER_DAY as usize).filter(|step| (*step + 1).is_multiple_of(SYNCS_PER_ROUND)) {
+            simulated_clock.move_to(clock.now().checked_add(SYNC_INTERVAL * SYNCS_PER_ROUND).unwrap());
             changing.syncs = step;
             changing.step().await;
         }
