@@ -11,7 +11,9 @@ const VALUES_MAX: usize = 24;
 /// Parameters that hold a place that an earlier answer gave.
 const PLACES: [&str; 2] = ["cursor", "after"];
 
-/// An operation that needs one of several arguments, and the one of them with which others are asked.
+/// An operation that needs one of several arguments, and the one of them with which others are asked. Its schema says so in words only: providers of models
+/// refuse every request that offers a tool whose `inputSchema` has `anyOf`, `oneOf` or `allOf` at its top level, and OpenAPI has no such rule for the
+/// parameters of a query.
 const ONE_OF_SEVERAL: (&str, &str) = ("company", "ticker");
 
 /// Where a feed can start: at its ends, and before the free windows.
