@@ -9,7 +9,19 @@ fn names(filter: &str, prefix: &str, suffix: char) -> BTreeSet<String> {
     filter.split(prefix).skip(1).map(|rest| rest.split(suffix).next().unwrap().to_owned()).collect()
 }
 
-/// Proves that every test that the filter names exists: nextest ignores names without a test, so a renamed test would silently run again.
+/// Returns the table of tests in quarantine: its head, a line, and a row for each test.
+fn quarantine(page: &str) -> Vec<Vec<&str>> {
+    page.lines().filter(|line| line.starts_with('|')).map(cells).collect()
+}
+
+/// Returns the names of the tests in quarantine.
+fn quarantined() -> BTreeSet<String> {
+    let page = text("ops/docs/contributing/quarantine.md");
+    quarantine(&page).iter().skip(2).map(|row| row[0].trim_matches('`').to_owned()).collect()
+}
+
+/// Proves that every test that the filter names exists: nextest ignores names without a test, so a renamed test would silently run again. Whether a test of a
+/// crate exists that is in quarantine is noticed by `ops/test --all`, which runs it.
 #[test]
 fn tests_that_are_left_out_exist() {
     let config: toml::Table = text(".config/nextest.toml").parse().unwrap();
@@ -24,7 +36,7 @@ fn tests_that_are_left_out_exist() {
         let path = path.unwrap_or_else(|| panic!("{scenario}: no such module"));
         assert!(text(&path).contains(&format!("fn {name}(")), "{scenario} is not in {path}");
     }
-    let crates: Vec<String> = names(crates, "test(=", ')').into_iter().collect();
+    let crates: Vec<String> = names(crates, "test(=", ')').difference(&quarantined()).cloned().collect();
     let expected = [
         "index::tests::answers_equal_a_comparison_with_100_000_marks",
         "rules::tests::ninety_days_are_bounded",
@@ -37,13 +49,14 @@ fn tests_that_are_left_out_exist() {
 }
 
 /// Proves that every scenario that the page on tests names for a promise exists, that CI runs those of the promises of CI, and that each
-/// scenario that CI leaves out has a promise.
+/// scenario that CI leaves out has a promise. A test in quarantine is soon mended, so the page need not say that CI does not run it now.
 #[test]
 fn promises_name_tests() {
     let page = text("ops/docs/contributing/tests.md");
     let config: toml::Table = text(".config/nextest.toml").parse().unwrap();
     let left_out = config["profile"]["default"]["default-filter"].as_str().unwrap();
     let (scenarios, _) = left_out.split_once("\n  )\n").unwrap();
+    let left_out = &names(left_out, "test(=", ')') - &quarantined();
     let (_, rest) = page.split_once("\n## What CI proves\n").unwrap();
     let (of_ci, rest) = rest.split_once("\n## What only `ops/test --all` proves\n").unwrap();
     let (of_all, _) = rest.split_once("\n## ").unwrap();
@@ -58,9 +71,9 @@ fn promises_name_tests() {
             let path = [format!("{path}.rs"), format!("{path}/mod.rs")].into_iter().find(|path| file(path).exists());
             let path = path.unwrap_or_else(|| panic!("{name}: no such module"));
             assert!(test == "*" || text(&path).contains(&format!("fn {test}(")), "{name} is not in {path}");
-            assert!(!is_of_ci || !left_out.contains(&format!("test(={name})")), "CI does not run {name}");
+            assert!(!is_of_ci || !left_out.contains(*name), "CI does not run {name}");
         }
-        for name in names(scenarios, "test(=", ')').iter().filter(|_| !is_of_ci) {
+        for name in names(scenarios, "test(=", ')').intersection(&left_out).filter(|_| !is_of_ci) {
             let of_module = format!("{}::*", name.rsplit_once("::").unwrap().0);
             assert!(named.iter().any(|of_page| of_page == name || *of_page == of_module), "the page does not say what {name} proves");
         }
@@ -71,7 +84,7 @@ fn promises_name_tests() {
 #[test]
 fn tests_in_quarantine_are_left_out() {
     let page = text("ops/docs/contributing/quarantine.md");
-    let rows: Vec<Vec<&str>> = page.lines().filter(|line| line.starts_with('|')).map(cells).collect();
+    let rows = quarantine(&page);
     let (head, rows) = (&rows[0], &rows[2..]);
     assert_eq!(head, &["name", "date", "seed", "output", "cause"]);
     assert!(rows.len() <= 5, "{} tests are in quarantine", rows.len());
