@@ -183,8 +183,15 @@ fn question(random: &mut Random, n: usize, today: Date) -> (&'static str, &'stat
         }
         25 => ("catalysts", "upcoming", json!({ "days": days * 36, "limit": limit })),
         26 => ("catalysts", random.pick(&["upcoming_catalysts", "x402_pay"]), json!({ "days": days * 36, "limit": limit })),
-        27 => ("catalysts", "company", json!({ "ticker": "CLDB", "days": 730 })),
-        28 => ("catalysts", "catalyst_for_company", json!({ "ticker": "CLDB" })),
+        kind @ (27 | 28) => {
+            // What names the company takes turns as well.
+            let (field, value) = [("ticker", "CLDB"), ("company", "Calderbrook Therapeutics"), ("cik", "960001")][n / KINDS % 3];
+            if kind == 27 {
+                ("catalysts", "company", json!({ field: value, "days": 730 }))
+            } else {
+                ("catalysts", "catalyst_for_company", json!({ field: value }))
+            }
+        }
         29 => ("catalysts", "drug", json!({ "name": "calderinib", "days": 730 })),
         30 => ("catalysts", "catalyst_for_drug", json!({ "drug": "calderinib" })),
         31 => ("catalysts", "whats_changed_since", feed_of(random, json!({ "kind": "readout" }))),

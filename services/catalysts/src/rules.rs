@@ -23,6 +23,8 @@ use schemas::event::{Fact, FactKind};
 use schemas::facts::meetings::MeetingFact;
 use schemas::facts::statements::StatementFact;
 use schemas::facts::trials::TrialFact;
+use schemas::position::Seq;
+use schemas::tables::Write;
 use schemas::topics::{CHANGES_CATALYSTS, MEETINGS, STATEMENTS, TRIALS, Topic};
 use schemas::views::records::{RecordChange, RecordTables};
 use texts::dates::Precision;
@@ -93,6 +95,10 @@ impl Rules for CatalystsRules {
             (Some(before), Some(after)) => CatalystDetails::between(before, after),
             _ => CatalystDetails::default(),
         }
+    }
+
+    fn index(key: &str, value: &str, seq: Seq) -> Vec<Write> {
+        companies::index(key, value, seq)
     }
 
     fn decide(state: &mut State<'_, Self>, fact: &Fact<CatalystFact>) -> Result<(), Undecided> {

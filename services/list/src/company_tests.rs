@@ -1,13 +1,20 @@
 //! The events of a company of catalysts, found by its name and by its number.
 
+use std::collections::BTreeMap;
+
 use catalysts::record::{Catalyst, TABLES, Window};
+use catalysts::rules::CatalystsRules;
 use catalysts::rules::companies::{Listed, Named, cik_key, name_key};
 use feed::testing::{HOUR_MS, START_MS, World, call};
+use fold::records::Rules as _;
 use operation::problem::Problem;
 use operation::{Answer, Operation};
+use schemas::clock::rfc3339;
 use schemas::error_code::ErrorCode;
+use schemas::position::Seq;
 use schemas::views::accounts::Tier;
 use serde_json::{Value, json};
+use view_store::ViewStore as _;
 
 use crate::numbers_tests::{filled, put_sources};
 use crate::registered;
@@ -21,9 +28,9 @@ const EVENTS: [(&str, &str, &str, &str); 5] = [
     ("ctgov:NCT00000003", "Calder Biologics", "", "2026-11-21"),
 ];
 
-/// A world with the events, and with what the decisions remember of their companies: the SEC's list has the first one.
-async fn world() -> World {
-    let event = |(id, company, cik, day): (&str, &str, &str, &str)| Catalyst {
+/// An event that is expected on a day.
+fn event((id, company, cik, day): (&str, &str, &str, &str)) -> Catalyst {
+    Catalyst {
         id: id.into(),
         kind: if id.starts_with("pdufa") { "pdufa" } else { "readout" }.into(),
         company: company.into(),
@@ -31,16 +38,24 @@ async fn world() -> World {
         window: Window { from: day.into(), to: day.into() },
         status: "upcoming".into(),
         ..Catalyst::default()
-    };
+    }
+}
+
+/// A row of what is known under a name.
+fn named(name: &str, named: &Named) -> (String, Value) {
+    (name_key(name).unwrap(), json!(named))
+}
+
+/// A world with the events, and with what the decisions remember of their companies: the SEC's list has the first one.
+async fn world() -> World {
     let world = filled(&TABLES, &EVENTS.map(event)).await;
     let ids = |id: &str| [id.to_owned()].into();
-    let named = |name: &str, named: Named| (name_key(name).unwrap(), json!(named));
     let tickers = vec!["CLDB".to_owned()];
     let of_list = Listed { title: "CALDER BIO INC".into(), tickers: tickers.clone(), records: ids(EVENTS[1].0) };
     let rows = [
-        named("Calder Bio", Named { listed: [("0000960001".to_owned(), tickers)].into(), records: ids(EVENTS[0].0) }),
-        named("Ostra Pharma", Named { records: ids(EVENTS[2].0), ..Named::default() }),
-        named("Calder Biologics", Named { records: ids(EVENTS[4].0), ..Named::default() }),
+        named("Calder Bio", &Named { listed: [("0000960001".to_owned(), tickers)].into(), records: ids(EVENTS[0].0) }),
+        named("Ostra Pharma", &Named { records: ids(EVENTS[2].0), ..Named::default() }),
+        named("Calder Biologics", &Named { records: ids(EVENTS[4].0), ..Named::default() }),
         (cik_key("0000960001"), json!(of_list)),
         (cik_key("0000960004"), json!(Listed { records: ids(EVENTS[3].0), ..Listed::default() })),
     ];
@@ -142,5 +157,95 @@ async fn companies_are_capped_and_named_once() {
             assert_eq!((problem.code, problem.parameter.as_str()), (ErrorCode::ParameterInvalid, parameter), "{name} {arguments}");
             assert!(problem.detail.contains(words), "{name} {arguments}: {}", problem.detail);
         }
+    }
+}
+
+/// A world in which the trial of one company went to another, and a company of the SEC's list took the name of a third. `is_whole`: a version that indexes
+/// companies wrote all of it.
+async fn renamed(is_whole: bool) -> World {
+    const CIK: &str = "0000960001";
+    const DAY: &str = "2026-12-20";
+    let trial = |number: &str, company: &str, cik: &str| event((format!("ctgov:NCT0000000{number}").as_str(), company, cik, DAY));
+    let records = [
+        trial("1", "Calder Bio, Inc.", ""),
+        trial("2", "Ostra Pharma GmbH", ""),
+        trial("2", "Dovetail Bio", ""),
+        event(("pdufa:0000960001:a", "HARTWELL LABS INC", CIK, DAY)),
+        trial("1", "Calder Bio, Inc.", CIK),
+    ];
+    let world = filled(&TABLES, &records).await;
+    let of = |ids: &[&str], ciks: &[&str]| Named {
+        records: ids.iter().map(|id| (*id).to_owned()).collect(),
+        listed: ciks.iter().map(|cik| ((*cik).to_owned(), vec!["CLDB".to_owned()])).collect(),
+    };
+    let listed = |title: &str| {
+        let (tickers, records) = (vec!["CLDB".to_owned()], [records[3].id.clone()].into());
+        (cik_key(CIK), json!(Listed { title: title.into(), tickers, records }))
+    };
+    let (first, second) = (records[0].id.as_str(), records[1].id.as_str());
+    let rows = [
+        (1, named("Calder Bio", &of(&[first], &[]))),
+        (2, named("Ostra Pharma", &of(&[second], &[]))),
+        (3, (name_key("Ostra Pharma").unwrap(), Value::Null)),
+        (3, named("Dovetail Bio", &of(&[second], &[]))),
+        (4, named("Hartwell Labs", &of(&[], &[CIK]))),
+        (4, listed("HARTWELL LABS INC")),
+        (5, (name_key("Hartwell Labs").unwrap(), Value::Null)),
+        (5, named("Calder Bio", &of(&[first], &[CIK]))),
+        (5, listed("CALDER BIO INC")),
+    ];
+    let view = world.store.live(TABLES.view).await.unwrap();
+    let mut checkpoint = view.checkpoint().await.unwrap();
+    checkpoint.records = is_whole.then_some(3);
+    let (mut entries, mut current) = (Vec::new(), BTreeMap::new());
+    for (seq, (key, value)) in rows {
+        if is_whole {
+            let text = if value.is_null() { String::new() } else { value.to_string() };
+            entries.extend(CatalystsRules::index(&key, &text, Seq(seq)));
+        }
+        current.insert(key, value);
+    }
+    view.commit(entries, &checkpoint).await.unwrap();
+    // A row that was deleted is none.
+    current.retain(|_, value| !value.is_null());
+    put_sources(&world, &TABLES, &current.into_iter().collect::<Vec<_>>()).await;
+    world
+}
+
+/// Proves that the events of a company as of an earlier time are those of the name and the number that it had then, also if a trial went to another company or
+/// the SEC's list renamed it since.
+#[tokio::test]
+async fn companies_as_of_an_earlier_time() {
+    let world = renamed(true).await;
+    let (calder, ostra, decision) = ("ctgov:NCT00000001", "ctgov:NCT00000002", "pdufa:0000960001:a");
+    for (seq, arguments, expected) in [
+        (2, json!({ "company": "Ostra Pharma" }), &[ostra][..]),
+        (5, json!({ "company": "Ostra Pharma" }), &[]),
+        (2, json!({ "company": "Dovetail Bio" }), &[]),
+        (3, json!({ "company": "Dovetail Bio" }), &[ostra]),
+        (4, json!({ "company": "Calder Bio" }), &[calder]),
+        (5, json!({ "company": "Calder Bio" }), &[calder, decision]),
+        (3, json!({ "company": "Hartwell Labs" }), &[]),
+        (4, json!({ "company": "Hartwell Labs" }), &[decision]),
+        (4, json!({ "cik": "960001" }), &[decision]),
+        (5, json!({ "cik": "960001" }), &[calder, decision]),
+    ] {
+        let mut asked = arguments;
+        asked["asOf"] = json!(rfc3339(START_MS + (seq - 1) * HOUR_MS + HOUR_MS / 2));
+        let (answer, ids) = found(&world, "company", Tier::FleetPlus, asked.clone()).await;
+        assert_eq!(ids, expected, "{asked}");
+        assert!(!answer["note"].as_str().unwrap_or_default().contains("names and numbers that they have now"), "{asked}: {answer}");
+    }
+}
+
+/// Proves that an answer as of an earlier time says so if an older version wrote a part of the data, so that earlier names are not known; and that an answer of
+/// now does not.
+#[tokio::test]
+async fn unknown_earlier_names_are_noted() {
+    let world = renamed(false).await;
+    for (as_of, is_noted) in [(Some(rfc3339(START_MS + HOUR_MS)), true), (None, false)] {
+        let (answer, ids) = found(&world, "company", Tier::FleetPlus, json!({ "company": "Ostra Pharma", "asOf": as_of })).await;
+        assert!(ids.is_empty(), "{ids:?}");
+        assert_eq!(answer["note"].as_str().unwrap_or_default().contains("names and numbers that they have now"), is_noted, "{answer}");
     }
 }

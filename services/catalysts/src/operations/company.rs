@@ -9,7 +9,7 @@ use texts::tickers::{names_ticker, tickers};
 
 use super::filter::{Filter, ticker};
 use super::horizon::Horizon;
-use super::known_company::{KnownCompany, check_name};
+use super::known_company::{Companies, KnownCompany, check_name};
 use super::list::{Events, Subject, of_subject};
 use super::watchable_feed::Catalysts;
 use feed::filter::Filter as _;
@@ -109,11 +109,11 @@ impl Read for Arguments {
                 of_subject(reader, &Subject::in_lists(lists), &self.horizon, &is_own).await
             }
             Wanted::Name(name) => {
-                let known = KnownCompany::of_name(&reader.at, name).await?;
+                let known = Companies::at(reader).await?.of_name(name).await?;
                 self.of_known(reader, &known, &format!("company {name:?}")).await
             }
             Wanted::Cik(cik) => {
-                let known = KnownCompany::of_cik(&reader.at, &cik).await?;
+                let known = Companies::at(reader).await?.of_cik(&cik).await?;
                 self.of_known(reader, &known, &format!("cik {cik:?}")).await
             }
         }

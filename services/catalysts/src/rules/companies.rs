@@ -3,9 +3,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use schemas::key;
+use schemas::position::Seq;
+use schemas::tables::Write;
 use serde::{Deserialize, Serialize};
 use texts::company_names::{alias_ticker, normal_form};
 
+use crate::record::TABLES;
+
+/// Begins the keys of what is known under names.
+const NAMES: &str = "company/";
+/// Begins the keys of what is known of CIKs.
+const CIKS: &str = "cik/";
 /// How many records of one company are decided again when its tickers move.
 const RECORDS_MAX: usize = 2_000;
 
@@ -73,13 +82,23 @@ fn rank(ticker: &str) -> (bool, usize, &str) {
 #[must_use]
 pub fn name_key(name: &str) -> Option<String> {
     let form = normal_form(name);
-    (!form.is_empty()).then(|| format!("company/{form}"))
+    (!form.is_empty()).then(|| format!("{NAMES}{form}"))
 }
 
 /// Returns the key of what is known of a CIK.
 #[must_use]
 pub fn cik_key(cik: &str) -> String {
-    format!("cik/{cik}")
+    format!("{CIKS}{cik}")
+}
+
+/// Returns the entry of the index that a row of decision state writes: what is known under a name or of a CIK from a seq on. Answers as of an earlier time read
+/// the last entry up to their seq.
+pub(super) fn index(key: &str, value: &str, seq: Seq) -> Vec<Write> {
+    let is_of_company = key.starts_with(NAMES) || key.starts_with(CIKS);
+    // Of a row that was deleted nothing is known.
+    let known = if value.is_empty() { "{}" } else { value };
+    let write = || Write::put(TABLES.terms, key![key, 0_i64, seq], known.to_owned().into());
+    is_of_company.then(write).into_iter().collect()
 }
 
 #[cfg(test)]

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use crate::record::verify_hash;
 use schemas::event::{Fact, FactKind};
 use schemas::facts::trials::Intervention;
+use schemas::tables::Datum;
+use serde::de::DeserializeOwned;
 
 use super::*;
 use fold::random::Random;
@@ -16,6 +18,8 @@ type Engine = Folded<Catalysts>;
 trait Asked {
     fn one(&self, id: &str) -> Catalyst;
     fn details(&self) -> CatalystDetails;
+    /// The last entry of a row in the index up to a seq.
+    fn indexed<T: DeserializeOwned>(&self, key: &str, upto: Seq) -> Option<T>;
 }
 
 impl Asked for Engine {
@@ -26,6 +30,12 @@ impl Asked for Engine {
     fn details(&self) -> CatalystDetails {
         let change = self.changes_of_records().last().unwrap();
         CatalystsRules::change_details(change.after.as_ref().unwrap(), change)
+    }
+
+    fn indexed<T: DeserializeOwned>(&self, key: &str, upto: Seq) -> Option<T> {
+        let key = Datum::from(key);
+        let last = self.table(TABLES.terms).rfind(|(entry, _)| entry[0] == key && entry[2] <= Datum::from(upto));
+        last.map(|(_, value)| serde_json::from_slice(value).unwrap())
     }
 }
 
@@ -444,4 +454,20 @@ fn tickers_move() {
         engine.decide(&step);
         assert_eq!(engine.one("ctgov:NCT00000001").ticker, ticker);
     }
+}
+
+/// Proves that the index has what was known under a name and of a number after each change, also once nothing has the name any more.
+#[test]
+fn companies_are_indexed() {
+    let (cik, id) = ("0000000012", "ctgov:NCT00000001");
+    let mut engine = engine(&[trial("2026-07", |_| {}), tickers(cik, "ACME BIO INC", &["ACME"])]);
+    let early = engine.seq();
+    engine.decide(&trial("2026-07", |trial| trial.sponsor = "Boreal Pharma LLC".into()));
+    engine.decide(&tickers(cik, "BOREAL PHARMA", &["BORE"]));
+    let named = |name: &str, upto: Seq| engine.indexed::<Named>(&name_key(name).unwrap(), upto);
+    let of = |ticker: &str| Named { listed: [(cik.to_owned(), vec![ticker.to_owned()])].into(), records: [id.to_owned()].into() };
+    assert_eq!((named("Acme Bio", early), named("Boreal Pharma", early)), (Some(of("ACME")), None));
+    assert_eq!((named("Acme Bio", engine.seq()), named("Boreal Pharma", engine.seq())), (Some(Named::default()), Some(of("BORE"))));
+    let titles = [early, engine.seq()].map(|upto| engine.indexed::<Listed>(&cik_key(cik), upto).map(|listed| listed.title));
+    assert_eq!(titles, [Some("ACME BIO INC".to_owned()), Some("BOREAL PHARMA".to_owned())]);
 }
