@@ -293,11 +293,15 @@ async fn events_of_companies_and_drugs() {
 
     let company = day.paid("/v1/company?ticker=rown");
     assert!(ids(&company).contains(&"pdufa:0000960002:rowanlimab".to_owned()), "{company}");
-    // Its name in any form and its number find the same; the number finds a company that the list does not have, too.
+    // Its name in any form and its number find the same; they find a company that the list does not have, too.
     for query in ["company=rowanfield+pharmaceuticals", "company=ROWANFIELD+PHARMACEUTICALS,+LTD.", "cik=960002"] {
         assert_eq!(ids(&day.paid(&format!("/v1/company?{query}"))), ids(&company), "{query}");
     }
-    assert!(ids(&day.paid("/v1/company?cik=0000960004")).contains(&"pdufa:0000960004:ivorynemab".to_owned()));
+    for query in ["cik=0000960004", "company=Ivorygate+Biosciences"] {
+        assert!(ids(&day.paid(&format!("/v1/company?{query}"))).contains(&"pdufa:0000960004:ivorynemab".to_owned()), "{query}");
+    }
+    let misspelled = day.paid("/v1/company?company=Rowanfeild+Pharmaceuticals");
+    assert!(text(&misspelled, "note").contains("the nearest known are \"rowanfield pharmaceuticals\""), "{misspelled}");
     let drug = day.paid("/v1/drug?name=ROWANL");
     let shared = |answer: &Value| events(answer).into_iter().find(|event| event["id"] == "pdufa:0000960002:rowanlimab").cloned();
     assert!(shared(&company).is_some() && shared(&company) == shared(&drug));

@@ -66,8 +66,8 @@ pub async fn unknown_values<F: Filter>(call: &Call, recorded: &Recorded<'_>, fil
             let alone = Map::from_iter([(named.field.to_owned(), if is_list { json!([value]) } else { json!(value) })]);
             let Ok(alone) = serde_json::from_value::<F>(Value::Object(alone)) else { continue };
             if !is_known(recorded, named, alone).await? {
-                let nearest = nearest::<F::Record>(recorded, named, value).await?;
-                notes.push(format!("nothing recorded has the {} {}{nearest}", named.field, shown(value)));
+                let nearest = nearest_recorded::<F::Record>(recorded, named, value).await?;
+                notes.push(note_of_unknown(named, value, &nearest));
             }
         }
     }
@@ -122,24 +122,34 @@ async fn is_known<F: Filter>(recorded: &Recorded<'_>, named: &Named, mut alone: 
     Ok(true)
 }
 
-/// The end of a note: the recorded values that are nearest to one that is not.
-async fn nearest<R: Record>(recorded: &Recorded<'_>, named: &Named, value: &str) -> Result<String, Problem> {
+/// The recorded values that are nearest to one that is not, in lower case. None in a view that hides values of the dimension.
+///
+/// # Errors
+/// When rows cannot be read.
+pub async fn nearest_recorded<R: Record>(recorded: &Recorded<'_>, named: &Named, value: &str) -> Result<Vec<String>, Problem> {
     let Recorded { ctx, source, tables, at } = *recorded;
     // An id can hold the name of what is hidden.
     let is_hidden = |hides: &Hides| {
         named.dimension == "id" || named.has_values_of(hides.field) || hides.hidden.iter().any(|field| named.has_values_of(field))
     };
     if at.view.rendition() != 0 && at.view.def().hides.iter().any(is_hidden) {
-        return Ok(String::new());
+        return Ok(Vec::new());
     }
     let known = values_of::<R>(ctx, source, tables, at, named.dimension).await?;
     let mut found = nearest_values(value, &known, NEAREST_MAX);
     if found.is_empty() && named.is_code {
         found = neighbours(value, &known);
     }
-    let spelled = |value: &&str| shown(&if named.is_code { value.to_uppercase() } else { (*value).to_owned() });
-    let found: Vec<String> = found.iter().map(spelled).collect();
-    Ok(if found.is_empty() { String::new() } else { format!(", the nearest known are {}", found.join(", ")) })
+    Ok(found.into_iter().map(str::to_owned).collect())
+}
+
+/// The note about a value that nothing recorded has, with the nearest recorded ones.
+#[must_use]
+pub fn note_of_unknown(named: &Named, value: &str, nearest: &[String]) -> String {
+    let spelled = |value: &String| shown(&if named.is_code { value.to_uppercase() } else { value.clone() });
+    let nearest: Vec<String> = nearest.iter().map(spelled).collect();
+    let hint = if nearest.is_empty() { String::new() } else { format!(", the nearest known are {}", nearest.join(", ")) };
+    format!("nothing recorded has the {} {}{hint}", named.field, shown(value))
 }
 
 /// A value as notes show it.

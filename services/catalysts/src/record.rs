@@ -14,12 +14,19 @@ use schemas::details::ChangeRecord;
 use schemas::news::{CATALYST_NEWS_DAYS, News};
 use schemas::views::accounts::Tier;
 use schemas::views::records::{Place, Record, Redact, Term, day_number, normal};
+use texts::company_names::normal_form;
 use texts::folding::folded_words;
 
 /// The kind of an event of a trial. Only such events have a trial and a phase.
 pub const READOUT: &str = "readout";
+/// The kind of a decision date of the FDA, which a company states in a filing.
+pub const PDUFA: &str = "pdufa";
 /// The kinds of events.
-pub const KINDS: [&str; 3] = [READOUT, "pdufa", "adcom"];
+pub const KINDS: [&str; 3] = [READOUT, PDUFA, "adcom"];
+/// The dimension of terms that has the names of companies, in their normal form.
+pub const COMPANY_NAME: &str = "companyname";
+/// The dimension of terms that has the names of companies which filed a decision date, in their normal form. Decision state has these events by CIK only.
+pub const FILER: &str = "filer";
 /// The letters of a drug's word under which a list finds it.
 pub const DRUG_LETTERS: usize = 3;
 /// Ends the name of a list that holds windows of several days, up to a month.
@@ -194,7 +201,7 @@ impl ChangeRecord for Catalyst {
 }
 
 impl Record for Catalyst {
-    const SEARCHED: &'static [&'static str] = &["ticker", "trial", "drugname"];
+    const SEARCHED: &'static [&'static str] = &["ticker", "trial", "drugname", COMPANY_NAME];
 
     fn id(&self) -> &str {
         &self.id
@@ -206,8 +213,11 @@ impl Record for Catalyst {
 
     fn terms(&self) -> Vec<Term> {
         let term = |dimension: &'static str, value: &str| Term::new(dimension, value);
+        let company = normal_form(&self.company);
+        let filer = (self.kind == PDUFA).then(|| term(FILER, &company));
         [term("kind", &self.kind), term("ticker", &self.ticker), term("trial", &self.trial_id), term("drugname", &self.drug)]
             .into_iter()
+            .chain([term(COMPANY_NAME, &company), filer.flatten()])
             .chain(self.phases().map(|phase| term("phase", phase)))
             .chain(drug_prefixes(&self.drug).map(|prefix| term("drug", &prefix)))
             .flatten()
@@ -400,6 +410,10 @@ mod tests {
                 "drug/bol"
             ]
         );
+        let named = |kind: &str| Catalyst { kind: kind.into(), company: "Acm\u{e9} Bio, Inc.".into(), ..Catalyst::default() };
+        let terms = |kind: &str| named(kind).terms().iter().map(Term::text).collect::<Vec<_>>();
+        assert_eq!(terms("adcom"), ["kind/adcom", "companyname/acme bio"]);
+        assert_eq!(terms("pdufa"), ["kind/pdufa", "companyname/acme bio", "filer/acme bio"]);
     }
 
     /// Proves that an event is late by the last day that its date can mean, and that a change of a known event is news.

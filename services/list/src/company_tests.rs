@@ -83,8 +83,8 @@ async fn found(world: &World, name: &str, tier: Tier, arguments: Value) -> (Valu
     (answer, ids)
 }
 
-/// Proves that the events of a company are found by its name in any form and by its number, over the route and the tool, also if it has no ticker; that a name
-/// which is only similar finds nothing, and that a note says so; and that pages join.
+/// Proves that the events of a company are found by its name in any form and by its number, over the route and the tool, also if it has no ticker or is in no
+/// list; that a name which is only similar finds nothing, and that a note names the nearest ones; and that pages join.
 #[tokio::test]
 async fn names_and_numbers_find_a_company() {
     let world = world().await;
@@ -99,8 +99,18 @@ async fn names_and_numbers_find_a_company() {
         (json!({ "company": "Ostra Pharma" }), &[EVENTS[2].0], ""),
         (json!({ "cik": "960004" }), &[EVENTS[3].0], ""),
         (json!({ "company": "Calder Biologics" }), &[EVENTS[4].0], ""),
-        (json!({ "company": "Calder" }), &[], "nothing recorded has the company \"Calder\""),
-        (json!({ "company": "Calder Bios" }), &[], "nothing recorded has the company \"Calder Bios\""),
+        (json!({ "company": "Ivory Therapeutics, Inc." }), &[EVENTS[3].0], ""),
+        (json!({ "company": "CALDER BIOSCIENCE" }), &[EVENTS[1].0], ""),
+        (
+            json!({ "company": "Calder" }),
+            &[],
+            "nothing recorded has the company \"Calder\", the nearest known are \"calder bio\", \"calder biologics\", \"calder bioscience\"",
+        ),
+        (
+            json!({ "company": "Calder Bios GmbH" }),
+            &[],
+            "the company \"Calder Bios GmbH\", the nearest known are \"calder bioscience\", \"calder bio\", \"calder biologics\"",
+        ),
         (json!({ "cik": "7" }), &[], "nothing recorded has the cik \"0000000007\""),
     ] {
         for name in ["company", "catalyst_for_company"] {
@@ -133,6 +143,7 @@ async fn companies_are_capped_and_named_once() {
         (json!({ "cik": "960001", "asOf": "2026-11-01" }), &[EVENTS[0].0]),
         (json!({ "cik": "960004" }), &[]),
         (json!({ "cik": "7" }), &[]),
+        (json!({ "company": "Calder Bios" }), &[]),
     ] {
         let (answer, ids) = found(&world, "company", Tier::Anonymous, arguments.clone()).await;
         assert_eq!(
@@ -140,8 +151,9 @@ async fn companies_are_capped_and_named_once() {
             (&expected.iter().map(|id| (*id).to_owned()).collect(), Some(expected.len() as u64)),
             "{arguments}"
         );
-        let is_noted = answer["note"].as_str().unwrap_or_default().contains("this tier is shown nothing with the cik ");
-        assert_eq!(is_noted, expected.is_empty(), "{answer}");
+        let note = answer["note"].as_str().unwrap_or_default();
+        assert_eq!(note.contains("this tier is shown nothing with the c"), expected.is_empty(), "{answer}");
+        assert!(!note.contains("nearest"), "{answer}");
     }
     for (arguments, parameter, words) in [
         (json!({}), "ticker", "ticker is missing: give `ticker`, `company` or `cik`"),
@@ -247,5 +259,33 @@ async fn unknown_earlier_names_are_noted() {
         let (answer, ids) = found(&world, "company", Tier::FleetPlus, json!({ "company": "Ostra Pharma", "asOf": as_of })).await;
         assert!(ids.is_empty(), "{ids:?}");
         assert_eq!(answer["note"].as_str().unwrap_or_default().contains("names and numbers that they have now"), is_noted, "{answer}");
+    }
+}
+
+/// Proves that the names which a note proposes are those that find something at the position of the answer.
+#[tokio::test]
+async fn proposed_names_find_something() {
+    let world = renamed(true).await;
+    for (seq, company, proposed) in [
+        (2, "Ostra Pharmas", ", the nearest known are \"ostra pharma\""),
+        (5, "Ostra Pharmas", ""),
+        (2, "Dovetail Bios", ", the nearest known are \"calder bio\""),
+        (3, "Dovetail Bios", ", the nearest known are \"dovetail bio\", \"calder bio\""),
+    ] {
+        let as_of = rfc3339(START_MS + (seq - 1) * HOUR_MS + HOUR_MS / 2);
+        let (answer, _) = found(&world, "company", Tier::FleetPlus, json!({ "company": company, "asOf": as_of })).await;
+        let note = answer["note"].as_str().unwrap_or_default();
+        let expected = format!("nothing recorded has the company {company:?}{proposed}");
+        assert!(note.split("; ").any(|part| part == expected), "{seq}: {note}");
+    }
+}
+
+/// Proves that an answer of now about an unknown name says so if an older version wrote a part of the data, so that a company in no list is not found by its
+/// name; and that it does not else.
+#[tokio::test]
+async fn unknown_filers_are_noted() {
+    for is_whole in [false, true] {
+        let (answer, _) = found(&renamed(is_whole).await, "company", Tier::FleetPlus, json!({ "company": "Nobody" })).await;
+        assert_eq!(answer["note"].as_str().unwrap_or_default().contains("are found by its CIK only"), !is_whole, "{answer}");
     }
 }

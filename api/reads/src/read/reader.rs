@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 
 use feed::Feeds;
-use feed::filter::{Criteria, Element, Filter};
+use feed::filter::{Criteria, Element, Filter, Named};
 use feed::history::history_from;
 use feed::names::names_containing;
 use feed::notes::{ResponseNotes, notes};
@@ -12,7 +12,7 @@ use feed::position::{Position, day_text, position};
 use feed::query::{DIGEST_MAX, Newest, newest, since_days};
 use feed::redaction::Redaction;
 use feed::through;
-use feed::unknown::{Recorded, unknown_values};
+use feed::unknown::{Recorded, nearest_recorded, unknown_values};
 use feed::unseen::hide_outside;
 use feed::watchable::WatchableFeed;
 use jiff::ToSpan;
@@ -231,6 +231,19 @@ impl<S: WatchableFeed> Reader<S> {
         let notes = unknown_values(&self.call, &recorded, filter, is_empty).await?;
         notes.into_iter().for_each(|note| self.note(note));
         Ok(())
+    }
+
+    /// The recorded values that are nearest to one that is not, in lower case, for a read that finds records by more than its filter. None for a caller who
+    /// sees a redacted form or a free part only. Those of later changes may be among them.
+    ///
+    /// # Errors
+    /// When rows cannot be read.
+    pub async fn nearest_recorded(&self, named: &Named, value: &str) -> Result<Vec<String>, Problem> {
+        if self.is_limited() || S::FEED.source.sample_days_for(&self.call).is_some() {
+            return Ok(Vec::new());
+        }
+        let recorded = Recorded { ctx: self.context(), source: &S::FEED.source, tables: S::FEED.tables, at: &self.at };
+        nearest_recorded::<RecordOf<S>>(&recorded, named, value).await
     }
 
     /// The most rows that the caller's tier allows.

@@ -1,10 +1,11 @@
 //! `GET /v1/company` and the MCP tool `catalyst_for_company`: the events of one company.
 
-use crate::record::Catalyst;
+use crate::record::{COMPANY_NAME, Catalyst};
 use schemars::JsonSchema;
 use schemas::error_code::ErrorCode;
 use serde::Deserialize;
 use serde_json::json;
+use texts::company_names::normal_form;
 use texts::tickers::{names_ticker, tickers};
 
 use super::filter::{Filter, ticker};
@@ -12,7 +13,8 @@ use super::horizon::Horizon;
 use super::known_company::{Companies, KnownCompany, check_name};
 use super::list::{Events, Subject, of_subject};
 use super::watchable_feed::Catalysts;
-use feed::filter::Filter as _;
+use feed::filter::{Filter as _, Named};
+use feed::unknown::note_of_unknown;
 use operation::problem::Problem;
 use operation::{Definition, Surface};
 use reads::numbers::read_cik;
@@ -34,6 +36,11 @@ pub struct Arguments {
     #[serde(flatten)]
     pub horizon: Horizon,
 }
+
+/// The name of a company as an argument. Names are proposed in their normal form, which finds the company in any spelling.
+const NAME: Named = Named::name("company", COMPANY_NAME);
+/// The number of a company as an argument. Other numbers say nothing about it, so none is proposed.
+const CIK: Named = Named::code("cik", "cik");
 
 /// The company that a call asks for.
 enum Wanted<'a> {
@@ -58,16 +65,38 @@ impl Arguments {
         }
     }
 
-    /// The events of a company that is asked for by its name or number. `named`: how the company is named, for a note.
-    async fn of_known(&self, reader: &mut Reader<Catalysts>, known: &KnownCompany, named: &str) -> Result<Events, Problem> {
-        let is_own = |record: &Catalyst| known.has(record);
-        let subject = Subject::with_ids(named.to_owned(), known.ids.iter().cloned().collect());
-        let events = of_subject(reader, &subject, &self.horizon, &is_own).await?;
-        if events.catalysts.is_empty() && self.horizon.after.is_none() {
-            // Which companies are known to a caller who sees a part only is no matter of that caller.
-            let unknown = known.ids.is_empty().then(|| format!("nothing recorded has the {named}"));
-            reader.note(if reader.is_limited() { Some(format!("this tier is shown nothing with the {named}")) } else { unknown });
+    /// The events of a company that is asked for by its name. Where nothing has the name, a note proposes the nearest ones that find something.
+    async fn of_name(&self, reader: &mut Reader<Catalysts>, name: &str) -> Result<Events, Problem> {
+        let companies = Companies::at(reader).await?;
+        let known = companies.of_name(name).await?;
+        let events = self.of_known(reader, &known, &NAME, name).await?;
+        if known.ids.is_empty() && !reader.is_limited() {
+            let nearest = companies.known_names(reader.nearest_recorded(&NAME, &normal_form(name)).await?).await?;
+            reader.note(note_of_unknown(&NAME, name, &nearest));
+            reader.note(companies.note_of_unknown_name());
         }
+        Ok(events)
+    }
+
+    /// The events of a company that is asked for by its number of 10 digits.
+    async fn of_cik(&self, reader: &mut Reader<Catalysts>, cik: &str) -> Result<Events, Problem> {
+        let known = Companies::at(reader).await?.of_cik(cik).await?;
+        let events = self.of_known(reader, &known, &CIK, cik).await?;
+        if known.ids.is_empty() && !reader.is_limited() {
+            reader.note(note_of_unknown(&CIK, cik, &[]));
+        }
+        Ok(events)
+    }
+
+    /// The events of a company that is asked for by a field other than its ticker.
+    async fn of_known(&self, reader: &mut Reader<Catalysts>, known: &KnownCompany, field: &Named, value: &str) -> Result<Events, Problem> {
+        let named = format!("{} {value:?}", field.field);
+        let is_own = |record: &Catalyst| known.has(record);
+        let subject = Subject::with_ids(named.clone(), known.ids.iter().cloned().collect());
+        let events = of_subject(reader, &subject, &self.horizon, &is_own).await?;
+        // Which companies are known to a caller who sees a part only is no matter of that caller.
+        let is_unseen = events.catalysts.is_empty() && self.horizon.after.is_none() && reader.is_limited();
+        reader.note(is_unseen.then(|| format!("this tier is shown nothing with the {named}")));
         Ok(events)
     }
 }
@@ -82,8 +111,8 @@ impl Read for Arguments {
             path: "/v1/company",
             summary: "Catalysts of one company: upcoming ones first, then those that are over.",
             description: "A company is found by a ticker of the SEC's list, which matches the sponsor of a trial only if the names are equal; by its name, \
-                which has to be equal but for signs, case and legal form; or by its CIK, which finds decision dates of companies that are not in the list, \
-                too. A paid key also shows events that are over, the latest first. Without one: the next 30 days.",
+                which has to be equal but for signs, case and legal form; or by its CIK. Name and CIK also find decision dates of companies that are \
+                not in the list. A paid key also shows events that are over, the latest first. Without one: the next 30 days.",
             list: "catalysts",
             surface: Surface::Route,
             errors: &[ErrorCode::AsOfInvalid, ErrorCode::CursorInvalid],
@@ -108,14 +137,8 @@ impl Read for Arguments {
                 let lists = wanted.iter().map(|ticker| format!("ticker/{ticker}")).collect();
                 of_subject(reader, &Subject::in_lists(lists), &self.horizon, &is_own).await
             }
-            Wanted::Name(name) => {
-                let known = Companies::at(reader).await?.of_name(name).await?;
-                self.of_known(reader, &known, &format!("company {name:?}")).await
-            }
-            Wanted::Cik(cik) => {
-                let known = Companies::at(reader).await?.of_cik(&cik).await?;
-                self.of_known(reader, &known, &format!("cik {cik:?}")).await
-            }
+            Wanted::Name(name) => self.of_name(reader, name).await,
+            Wanted::Cik(cik) => self.of_cik(reader, &cik).await,
         }
     }
 }

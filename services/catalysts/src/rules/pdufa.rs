@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::record::Catalyst;
+use crate::record::{Catalyst, PDUFA};
 use jiff::civil::Date;
 use schemas::facts::statements::StatementFact;
 use serde::{Deserialize, Serialize};
@@ -162,7 +162,7 @@ fn event(id: &str, cik: &str, ticker: &str, group: &[&Statement]) -> Option<Cata
     let subject = if named.is_empty() { &newest.company } else { &named };
     let mut record = Catalyst {
         id: id.to_owned(),
-        kind: "pdufa".to_owned(),
+        kind: PDUFA.to_owned(),
         date_type: "STATED".to_owned(),
         company: newest.company.clone(),
         ticker: ticker.to_owned(),
