@@ -5,10 +5,13 @@ use std::collections::BTreeSet;
 use feed::Source;
 use jiff::civil::date;
 use schemas::clock::Clock;
+use schemas::facts::FactData;
+use schemas::facts::awards::{AwardFact, kind};
+use schemas::facts::trials::TrialFact;
 use schemas::views::accounts::Tier;
 use serde_json::{Value, json};
 
-use crate::api::HttpApi;
+use crate::api::{HttpApi, Writer};
 use crate::engine::{Engine, SimulatedUpstreams, fixed_clock};
 use crate::process::send;
 
@@ -205,6 +208,72 @@ async fn watches_match_later_changes() {
     assert_eq!((answer.0, &answer.1["code"]), (400, &json!("cursor-invalid")));
     api.want(200, "DELETE", &format!("/filings/v1/watchlist/{second}"), &key, &Value::Null);
     assert_eq!(api.get("/filings/v1/watchlist", &key)["watches"].as_array().unwrap().len(), companies.len() - 1);
+    api.0.stop().await;
+    engine.close().await;
+}
+
+/// An award of a contractor, with its key.
+fn award(number: usize, contractor: &str) -> (String, FactData) {
+    let fact = AwardFact {
+        stream: "usaspending.awards".to_owned(),
+        kind: kind::AWARD.to_owned(),
+        award_id: format!("A{number}"),
+        recipient: contractor.to_owned(),
+        amount_cents: Some(100),
+        ..AwardFact::default()
+    };
+    (format!("usaspending.awards/A{number}"), FactData::Award(Box::new(fact)))
+}
+
+/// A trial of a sponsor, with its key.
+fn trial(number: usize, sponsor: &str) -> (String, FactData) {
+    let trial = format!("NCT0000000{number}");
+    let key = format!("clinical_trials/{trial}");
+    let fact = TrialFact { stream: "clinical_trials".to_owned(), number: trial, sponsor: sponsor.to_owned(), ..TrialFact::default() };
+    (key, FactData::Trial(Box::new(fact)))
+}
+
+/// Proves that watches and saved filters of a name match the later changes that spell it with or without its accents, however it was saved, and no others.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn accents_do_not_matter() {
+    let dir = tempfile::tempdir().unwrap();
+    let engine = Engine::open_with(dir.path(), fixed_clock(), SERVICES).await;
+    let api = Client(HttpApi::start(&engine, fixed_clock(), None));
+    let key = api.0.key(Tier::Pro).await;
+    let mut saved = Vec::new();
+    // The accent of the last one is a character of its own.
+    for (name, spelling) in [("composed", "Nestl\u{e9}"), ("plain", "NESTLE"), ("decomposed", "nestle\u{301}")] {
+        for (service, field, watched) in [
+            ("awards", "recipient", json!({ "contractor": spelling })),
+            ("research", "sponsor", json!({ "entity": { "type": "sponsor", "value": spelling } })),
+        ] {
+            let watch = api.want(201, "POST", &format!("/{service}/v1/watchlist"), &key, &watched);
+            let filter = json!({ "name": name, "filter": { field: spelling } });
+            api.want(201, "POST", &format!("/{service}/v1/filters"), &key, &filter);
+            saved.push((service, field, name, watch["id"].as_str().unwrap().to_owned()));
+        }
+    }
+
+    let names = ["Nestl\u{e9} Waters", "NESTLE PURINA", "Nestle\u{301} Health", "NESTOR PAVING"];
+    let (mut writer, at_ms) = (Writer::default(), fixed_clock().now_ms());
+    let facts = names.iter().enumerate().flat_map(|(number, name)| [award(number, name), trial(number, name)]);
+    let facts = facts.map(|(key, fact)| writer.observe(&key, &fact, at_ms)).collect();
+    engine.log.append(facts).await.unwrap();
+    wait_projected(&engine).await;
+
+    let expected = names[..3].iter().copied().collect::<BTreeSet<&str>>();
+    for (service, field, name, watch) in &saved {
+        let names_of = |changes: &[Value]| -> Vec<String> {
+            changes.iter().map(|change| change["record"][*field].as_str().unwrap().to_owned()).collect()
+        };
+        let matched = names_of(&api.matches(service, watch, &key));
+        let page = api.get(&format!("/{service}/v1/whats_changed_since?start=earliest&limit=200&filter={name}"), &key);
+        let listed = names_of(page["changes"].as_array().unwrap());
+        for found in [&matched, &listed] {
+            assert_eq!(found.len(), expected.len(), "{service} {name}: {found:?}");
+            assert_eq!(found.iter().map(String::as_str).collect::<BTreeSet<_>>(), expected, "{service} {name}");
+        }
+    }
     api.0.stop().await;
     engine.close().await;
 }
