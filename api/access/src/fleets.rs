@@ -5,7 +5,6 @@
 
 use operation::context::{Context, store_problem};
 use operation::problem::Problem;
-use proofs::hash::hex;
 use schemas::error_code::ErrorCode;
 use schemas::key;
 use schemas::views::accounts::ItemRequest;
@@ -13,7 +12,7 @@ use schemas::views::watches::{SavedItem, TABLES, kind};
 use serde_json::{Value, json};
 
 use super::append::CommandPolicy;
-use super::saved::{self, SavedItems};
+use super::saved::{self, SavedItems, subject_of};
 use super::webhook::Sealing;
 
 /// The largest fleet that is stored, in bytes of JSON. Encrypted and twice in a change, it stays below the size of a record of the log.
@@ -70,7 +69,7 @@ impl SavedItems<'_> {
         let sealing = Sealing::load_or_create_for_item(self.ctx, &self.owner, &id).await?;
         let save = ItemRequest::SaveFleet { contents: sealing.seal_contents(&text, &id)?, limit: self.limit_in_command() };
         let (subject, policy) = match self.idempotency_key {
-            Some(key) => (format!("once_{}", hex(&self.derive_from_request(key, &[name, &text])[..12])), CommandPolicy::OncePerSubject),
+            Some(key) => (subject_of(&self.derive_from_request(key, &[name, &text])), CommandPolicy::OncePerSubject),
             None => (id.clone(), CommandPolicy::Always),
         };
         let SavedItem { id, made_at, changed_at, .. } = self.create_item(&subject, policy, id, save).await?;

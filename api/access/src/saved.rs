@@ -22,6 +22,9 @@ use super::webhook::{Sealing, Webhook};
 use crate::sign::SigningSecret;
 use crate::token::WatchToken;
 
+/// The action of requests that create items, for idempotency keys.
+const CREATE: &str = "create";
+
 /// The saved items of one kind of one owner in one service.
 pub struct SavedItems<'a> {
     pub(super) ctx: &'a Context,
@@ -143,7 +146,7 @@ impl<'a> SavedItems<'a> {
     pub async fn save(&self, name: &str, filter: String) -> Result<SavedItem, Problem> {
         let id = self.filter_id(name);
         let (subject, policy) = match self.idempotency_key {
-            Some(text) => (format!("once_{}", hex(&self.derive_from_request(text, &[name, &filter])[..12])), CommandPolicy::OncePerSubject),
+            Some(text) => (subject_of(&self.derive_from_request(text, &[name, &filter])), CommandPolicy::OncePerSubject),
             None => (id.clone(), CommandPolicy::Always),
         };
         let save = ItemRequest::SaveFilter { name: name.to_owned(), filter, limit: self.limit_in_command() };
@@ -197,7 +200,7 @@ impl<'a> SavedItems<'a> {
             Some(text) => {
                 let [url, new_secret, rotation] = given;
                 let request = ["retarget", &item.id, url, new_secret, rotation];
-                (format!("once_{}", hex(&self.derive_from_request(text, &request)[..12])), CommandPolicy::OncePerSubject)
+                (subject_of(&self.derive_from_request(text, &request)), CommandPolicy::OncePerSubject)
             }
             None => (item.id.clone(), CommandPolicy::Always),
         };
@@ -230,7 +233,7 @@ impl<'a> SavedItems<'a> {
         request: ItemRequest,
     ) -> Result<SavedItem, Problem> {
         self.check_room(&id).await?;
-        self.append(subject, policy, "create", id.clone(), request).await?;
+        self.append(subject, policy, CREATE, id.clone(), request).await?;
         self.find(&id).await?.ok_or_else(|| match self.idempotency_key {
             Some(_) => {
                 let detail = "the item that was created with this Idempotency-Key does not exist: it was deleted, or the limit was \
@@ -265,7 +268,7 @@ impl<'a> SavedItems<'a> {
         item_id: String,
         request: ItemRequest,
     ) -> Result<(), Problem> {
-        let once = self.idempotency_key.map(|text| hex(&self.derive_from_request(text, &["once", action])[..12]));
+        let once = self.idempotency_key.map(|text| self.once(text, action));
         if let Some(once) = &once {
             self.check_unused(once, subject).await?;
         }
@@ -281,12 +284,30 @@ impl<'a> SavedItems<'a> {
 
     /// Checks that an idempotency key was not used for a request with another subject.
     async fn check_unused(&self, once: &str, subject: &str) -> Result<(), Problem> {
-        let view = self.ctx.live(TABLES.view).await?;
-        let first = view.get(TABLES.sources, &key![once_key(once)]).await.map_err(store_problem)?;
-        match first.map(|bytes| stored::<String>(TABLES.sources, &bytes)).transpose()? {
+        match self.first_subject(once).await? {
             Some(first) if first != subject => Err(idempotency_mismatch()),
             _ => Ok(()),
         }
+    }
+
+    /// The hash of an idempotency key for an action, as commands carry it.
+    fn once(&self, text: &str, action: &str) -> String {
+        hex(&self.derive_from_request(text, &["once", action])[..12])
+    }
+
+    /// The subject of the first request with an idempotency key, given as the hash in commands; `None` if there was none.
+    async fn first_subject(&self, once: &str) -> Result<Option<String>, Problem> {
+        let view = self.ctx.live(TABLES.view).await?;
+        let first = view.get(TABLES.sources, &key![once_key(once)]).await.map_err(store_problem)?;
+        first.map(|bytes| stored(TABLES.sources, &bytes)).transpose()
+    }
+
+    /// Whether the first request that created an item with an idempotency key has a subject.
+    ///
+    /// # Errors
+    /// `unavailable` when the row cannot be read.
+    pub(super) async fn is_created_by(&self, text: &str, subject: &str) -> Result<bool, Problem> {
+        Ok(self.first_subject(&self.once(text, CREATE)).await?.as_deref() == Some(subject))
     }
 
     /// The limit of the tier, as commands carry it.
@@ -384,6 +405,11 @@ pub(super) async fn delete(ctx: &Context, item: &SavedItem) -> Result<(), Proble
     };
     let delete = AccountCommand::Item(ItemCommand { item_id, account, service, once: None, request });
     append_command(ctx, TABLES.view, &item.id, CommandPolicy::Always, &delete).await
+}
+
+/// The subject of the command of a request with an idempotency key, given the bytes that are derived from both.
+pub(super) fn subject_of(derived: &[u8; 32]) -> String {
+    format!("once_{}", hex(&derived[..12]))
 }
 
 /// The problem of an idempotency key that was used for another request.

@@ -16,7 +16,7 @@ use schemas::views::accounts::{self, AccountCommand, ItemCommand, ItemRequest};
 use schemas::views::watches::{Bought, SavedItem, TABLES, bought_key, is_token_owner, months_after};
 
 use super::append::{CommandPolicy, wait_until_projected};
-use super::saved::{SavedItems, WatchWithSecret, idempotency_mismatch, read};
+use super::saved::{SavedItems, WatchWithSecret, idempotency_mismatch, read, subject_of};
 use super::webhook::{Sealing, Webhook};
 use crate::sign::SigningSecret;
 use crate::token::{HEADER, WatchToken};
@@ -30,6 +30,8 @@ pub struct NewYearlyWatch {
     pub name: String,
     /// What the request names: JSON. A repeated request with an idempotency key is recognized by it.
     pub given: String,
+    /// What the request names, with the defaults of a new watch for what it leaves out: JSON. Earlier versions recognized a repeated request by it.
+    pub given_with_defaults: String,
     /// What the watch names from then on: JSON. A renewal takes from the active watch what the request leaves out.
     pub entity: String,
     /// The filter in canonical form.
@@ -95,9 +97,10 @@ impl<'a> YearlyWatches<'a> {
                 return Err(Problem::new(ErrorCode::LimitReached, detail));
             }
         }
-        let webhook = new.webhook.as_ref().map_or("", |webhook| webhook.reveal());
-        let given_secret = new.secret.as_ref().map_or_else(String::new, SigningSecret::reveal);
-        let once = saved.idempotency_key.map(|text| saved.derive_from_request(text, &["yearly", &new.given, webhook, &given_secret]));
+        let once = match saved.idempotency_key {
+            Some(text) => Some(self.derive_from_request(text, &new).await?),
+            None => None,
+        };
         let new_id = || format!("watch_{}", hex(&once.unwrap_or_else(rand::random)[..12]));
         let (subject, policy, id) = match (&active, once) {
             (Some(active), None) => (active.id.clone(), CommandPolicy::Always, active.id.clone()),
@@ -107,7 +110,7 @@ impl<'a> YearlyWatches<'a> {
             }
             (active, Some(once)) => {
                 let id = active.as_ref().map_or_else(new_id, |active| active.id.clone());
-                (format!("once_{}", hex(&once[..12])), CommandPolicy::OncePerSubject, id)
+                (subject_of(&once), CommandPolicy::OncePerSubject, id)
             }
         };
         let secret = new.secret.clone().unwrap_or_else(SigningSecret::random);
@@ -120,6 +123,20 @@ impl<'a> YearlyWatches<'a> {
         let item = saved.create_item(&subject, policy, id, request).await?;
         let WatchWithSecret { item, secret } = WatchWithSecret::of(item, secret, &sealed);
         Ok(YearlyWatch { item, token: None, secret })
+    }
+
+    /// Bytes derived from an idempotency key and a request. A repeated request gets the same bytes, also one whose first command an earlier version recorded:
+    /// it took a request that leaves out a default and one that names it for the same.
+    async fn derive_from_request(&self, text: &str, new: &NewYearlyWatch) -> Result<[u8; 32], Problem> {
+        let webhook = new.webhook.as_ref().map_or("", |webhook| webhook.reveal());
+        let secret = new.secret.as_ref().map_or_else(String::new, SigningSecret::reveal);
+        let derive = |form: &str, given: &str| self.saved.derive_from_request(text, &[form, given, webhook, &secret]);
+        let former = derive("yearly", &new.given_with_defaults);
+        if self.saved.is_created_by(text, &subject_of(&former)).await? {
+            return Ok(former);
+        }
+        // The form has another name, so that a request which names all defaults is not what earlier versions recorded.
+        Ok(derive("yearly-as-given", &new.given))
     }
 
     /// Returns the effect of a payment for a watch, as JSON. If there is an active watch of the same name, the payment renews it.
@@ -248,7 +265,7 @@ impl<'a> YearlyWatches<'a> {
         secret: Option<&SigningSecret>,
         limit: i64,
     ) -> Result<ItemCommand, Problem> {
-        let NewYearlyWatch { name, given: _, entity, filter, webhook, secret: _, after, months } = new;
+        let NewYearlyWatch { name, given: _, given_with_defaults: _, entity, filter, webhook, secret: _, after, months } = new;
         let (webhook, secret) = match webhook.zip(secret) {
             Some((webhook, secret)) => {
                 let sealing = Sealing::load_or_create(self.saved.ctx, owner).await?;
@@ -259,5 +276,54 @@ impl<'a> YearlyWatches<'a> {
         let watch = accounts::NewWatch { name, filter, entity, webhook, secret, after, limit, months: Some(months) };
         let (item_id, account, service) = (id.to_owned(), owner.to_owned(), self.saved.service.to_owned());
         Ok(ItemCommand { item_id, account, service, once: None, request: ItemRequest::Watch(watch) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use feed::testing::accounts::world;
+    use feed::testing::call;
+    use schemas::tables::Write;
+    use schemas::views::watches::once_key;
+    use view_store::ViewStore as _;
+
+    use super::*;
+
+    /// Proves that a request which an earlier version recorded is recognized, whether it names the default or not, and that of this version's requests one
+    /// that names the default is another one, whichever came first.
+    #[tokio::test]
+    async fn requests_of_earlier_versions_are_recognized() {
+        let (world, ctx) = world().await;
+        let mut call = call(&ctx);
+        call.caller.account = "acct_1".to_owned();
+        let watches = YearlyWatches::new(&call, "names", None);
+        let new = |given: &str| NewYearlyWatch {
+            name: "MORVANDA".to_owned(),
+            given: given.to_owned(),
+            given_with_defaults: "{strong}".to_owned(),
+            entity: "{strong}".to_owned(),
+            filter: String::new(),
+            webhook: None,
+            secret: None,
+            after: Seq(0),
+            months: 12,
+        };
+        let (without, with) = (new("{}"), new("{strong}"));
+        let derived =
+            async || [watches.derive_from_request("k", &without).await.unwrap(), watches.derive_from_request("k", &with).await.unwrap()];
+        let [of_without, of_with] = derived().await;
+        assert_ne!(of_without, of_with);
+        let view = world.store.live(TABLES.view).await.unwrap();
+        let former = watches.saved.derive_from_request("k", &["yearly", "{strong}", "", ""]);
+        let once = hex(&watches.saved.derive_from_request("k", &["once", "create"])[..12]);
+        for (first, expected) in [(of_without, [of_without, of_with]), (of_with, [of_without, of_with]), (former, [former, former])] {
+            let row = Bytes::from(format!("\"{}\"", subject_of(&first)));
+            let checkpoint = view.checkpoint().await.unwrap();
+            view.commit(vec![Write::put(TABLES.sources, key![once_key(&once)], row)], &checkpoint).await.unwrap();
+            assert_eq!(derived().await, expected);
+        }
+        let other = NewYearlyWatch { given_with_defaults: "{exact}".to_owned(), ..new("{exact}") };
+        assert_ne!(watches.derive_from_request("k", &other).await.unwrap(), former);
     }
 }

@@ -108,7 +108,7 @@ async fn request<S: SoldWatches>(
     let (mut entity, mut filter) = S::parse_entity(named.clone())?;
     // As the request has it: what it leaves out is the default of a new watch, and in a renewal what the active watch has. So a request that names the
     // default is another one.
-    let (name, given) = (S::renewed_by(&entity), written(&named)?);
+    let (name, given, given_with_defaults) = (S::renewed_by(&entity), written(&named)?, written(&entity)?);
     if let Some(active) = watches.find_active(&name).await? {
         (entity, filter) = S::parse_entity(S::renewed(named, watched_entity(&active)?))?;
     }
@@ -118,7 +118,8 @@ async fn request<S: SoldWatches>(
         None => None,
     };
     let after = position(ctx, &S::FEED.source, None).await?.last;
-    Ok(NewYearlyWatch { name, given, entity: written(&entity)?, filter: filter.canonical(), webhook, secret, after, months: S::MONTHS })
+    let (entity, filter) = (written(&entity)?, filter.canonical());
+    Ok(NewYearlyWatch { name, given, given_with_defaults, entity, filter, webhook, secret, after, months: S::MONTHS })
 }
 
 /// Writes what a watch names as JSON.
