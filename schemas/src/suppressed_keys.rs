@@ -13,7 +13,7 @@ use crate::tables::ViewDef;
 use proofs::hash::Hash32;
 
 /// The field of a record with the id of the one that it became a part of.
-const MERGED_INTO: &str = "mergedInto";
+pub const MERGED_INTO: &str = "mergedInto";
 /// An empty text, as JSON.
 const EMPTY_TEXT: &str = "\"\"";
 /// What readers see of such an id if it is hidden, as JSON.

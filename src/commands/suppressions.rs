@@ -36,6 +36,9 @@ pub(super) async fn run(engine: &Engine, command: SuppressionCommand, output: &d
                 output.note(&replaced_note(row));
             }
             output.note(&count_note(&key, &suppressed_records::count(context, &key).await?));
+            if let Some(whole) = suppressed_records::merged_into(context, &key).await? {
+                output.note(&part_note(&whole));
+            }
         }
         SuppressionCommand::Unsuppress { kind, key, reason } => {
             let SuppressedKey { kind, normal, .. } = suppression::unsuppress(context, &kind, &key, &reason).await?;
@@ -65,6 +68,11 @@ fn shown(given: &str, normal: &str) -> String {
 fn replaced_note(before: &SuppressionRow) -> String {
     let SuppressionRow { key, reason, since } = before;
     format!("it was suppressed as {key:?} since {} for the reason {reason:?}; the new reason and time replace these", rfc3339(*since))
+}
+
+/// Says which key hides the other parts of the record that a suppressed one is a part of.
+fn part_note(whole: &str) -> String {
+    format!("it is a part of {whole:?}, which is hidden, too; suppress the record {whole:?} to hide the other parts of that")
 }
 
 /// Says how many records a key hides: also that there are none, because the key may be misspelt.

@@ -1,4 +1,4 @@
-//! How many records a suppressed key hides, so that a misspelt key is noticed.
+//! How many records a suppressed key hides, so that a misspelt key is noticed, and which key hides what one does not reach.
 
 use std::collections::HashSet;
 
@@ -6,8 +6,8 @@ use operation::context::{Context, Part as _, store_problem};
 use operation::problem::Problem;
 use schemas::error_code::ErrorCode;
 use schemas::key;
-use schemas::suppressed_keys::SuppressedKeys;
-use schemas::suppression::RECORD;
+use schemas::suppressed_keys::{MERGED_INTO, SuppressedKeys};
+use schemas::suppression::{Hides, RECORD};
 use schemas::tables::{Datum, Table, TableKind, ViewDef};
 use view_store::store::Span;
 
@@ -60,6 +60,26 @@ async fn count_in(ctx: &Context, keys: &SuppressedKeys, def: &'static ViewDef, o
     Ok(ids.len())
 }
 
+/// The key of the record that the record of a key is a part of; `None` if it is a part of none. The other parts of that record name it and not each other, so
+/// that only its key hides them.
+///
+/// # Errors
+/// When the row cannot be read.
+pub async fn merged_into(ctx: &Context, key: &SuppressedKey) -> Result<Option<String>, Problem> {
+    let Some((service, id)) = key.normal.split_once('/').filter(|_| key.kind.name == RECORD.name) else { return Ok(None) };
+    let is_compared = |hides: &Hides| hides.kind.name == RECORD.name && hides.field == MERGED_INTO;
+    let views: &'static [&'static ViewDef] = ServiceViews::of(ctx).0;
+    let is_of_service = |def: &ViewDef| def.name == service && ctx.settings.serves(def.name) && def.hides.iter().any(is_compared);
+    let Some(def) = views.iter().copied().find(|def| is_of_service(def)) else { return Ok(None) };
+    let Some(table) = def.tables.iter().copied().find(|table| table.kind == TableKind::Current) else { return Ok(None) };
+    // The row as it is stored: the one that readers see lacks the id.
+    let view = ctx.store.live_to_project(def).await.map_err(store_problem)?;
+    let Some(row) = view.get(table, &key![id]).await.map_err(store_problem)? else { return Ok(None) };
+    let row: serde_json::Value = serde_json::from_slice(&row).map_err(|error| unreadable(table, &error))?;
+    let whole = row.pointer(&format!("/record/{MERGED_INTO}")).and_then(serde_json::Value::as_str).filter(|id| !id.is_empty());
+    Ok(whole.map(|id| format!("{service}/{id}")))
+}
+
 fn unreadable(table: &Table, error: &serde_json::Error) -> Problem {
     tracing::error!(%error, table = table.name, "a row with suppressed fields cannot be read");
     Problem::new(ErrorCode::Internal, "a stored row cannot be read")
@@ -73,11 +93,12 @@ mod tests {
     use feed::testing::accounts::world;
     use schemas::suppression::{KeyKind, PERSON, SuppressionRow};
     use schemas::tables::Write;
+    use schemas::views::records::RecordTables;
     use serde_json::{Value, json};
     use view_store::{Checkpoint, ViewStore};
 
     use super::*;
-    use crate::testing::{VIEWS, filings, labs};
+    use crate::testing::{VIEWS, filings, labs, parts};
 
     /// Proves that records are counted by what they hold in any version, in each service that names persons, once each; and that a key that names
     /// nothing counts none.
@@ -110,5 +131,32 @@ mod tests {
         assert_eq!((counted(&RECORD, "labs/nih:3").await, counted(&RECORD, "labs/nih:").await), (Vec::new(), Vec::new()));
         crate::suppression::suppress(&ctx, "person", "Ann Oak", "on request").await.unwrap();
         assert_eq!(counted(&PERSON, "ann oak").await, [("filings", 1), ("labs", 2)], "what is hidden already is counted");
+    }
+
+    /// Proves that the key of a part of a record leads to the key of that record, and other keys to none.
+    #[tokio::test]
+    async fn a_part_leads_to_the_whole() {
+        static PARTS: [&ViewDef; 2] = [labs::TABLES.view, parts::TABLES.view];
+        let (world, ctx) = world().await;
+        let ctx = Arc::into_inner(ctx).unwrap().with(ServiceViews(&PARTS));
+        let put = |tables: &RecordTables, record: Value| {
+            let row = Bytes::from(json!({ "seq": 1, "record": record }).to_string());
+            Write::put(tables.records, key![record["id"].as_str().unwrap()], row)
+        };
+        let rows = vec![
+            put(&parts::TABLES, json!({ "id": "a:1", "mergedInto": "a:2" })),
+            put(&parts::TABLES, json!({ "id": "a:2", "mergedInto": "" })),
+        ];
+        let of_others = vec![put(&labs::TABLES, json!({ "id": "a:1", "mergedInto": "a:2" }))];
+        for (view, rows) in [(parts::TABLES.view, rows), (labs::TABLES.view, of_others)] {
+            world.store.live(view).await.unwrap().commit(rows, &Checkpoint::default()).await.unwrap();
+        }
+        let whole = async |kind: &'static KeyKind, key: &str| {
+            merged_into(&ctx, &SuppressedKey { kind, normal: key.to_owned(), row: SuppressionRow::default() }).await.unwrap()
+        };
+        assert_eq!(whole(&RECORD, "parts/a:1").await.as_deref(), Some("parts/a:2"));
+        for (kind, key) in [(&RECORD, "parts/a:2"), (&RECORD, "parts/a:3"), (&RECORD, "labs/a:1"), (&PERSON, "parts/a:1")] {
+            assert_eq!(whole(kind, key).await, None, "{key}");
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! Views of two services for tests: one whose records name a person, and one whose records name owners.
+//! Views of services for tests: one whose records name a person, one whose records name owners, and one whose records become parts of others.
 
 use schemas::suppression::{Hides, PERSON, RECORD};
 use schemas::tables::ViewDef;
@@ -22,6 +22,15 @@ pub(crate) mod filings {
     ];
 
     schemas::record_tables!("filings", hides: HIDES);
+}
+
+/// A service whose records become parts of others.
+pub(crate) mod parts {
+    use super::{Hides, RECORD};
+
+    const HIDES: &[Hides] = &[Hides { kind: &RECORD, field: "mergedInto", hidden: &["mergedInto"] }];
+
+    schemas::record_tables!("parts", hides: HIDES);
 }
 
 /// A service whose records hide nothing.
