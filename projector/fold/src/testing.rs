@@ -3,15 +3,20 @@
 #![expect(clippy::unwrap_used, reason = "a test that meets an error here fails by panicking")]
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use proofs::hash::Hash32;
-use schemas::change::{Change, Input};
+use proofs::receipt::SigningKeys;
+use schemas::change::{Change, ChangeKind, Input};
 use schemas::event::{Fact, FactKind};
+use schemas::key;
 use schemas::position::Seq;
 use schemas::tables::{Datum, Key, Table, Write};
 use schemas::views::records::Row;
+use serde::de::DeserializeOwned;
 
+use crate::records::{Records, Rules};
 use crate::rows::Rows;
 use crate::service::{Service, Undecided, records_added};
 
@@ -21,11 +26,15 @@ pub struct Folded<S: Service> {
     pub rows: BTreeMap<(&'static str, Key), Bytes>,
     /// The changes, in order.
     pub changes: Vec<Change<S::Record, S::Note>>,
+    /// The keys that decisions may sign with.
+    pub keys: Arc<SigningKeys>,
+    /// How often a decision was repeated, because it read rows that `reads` had not named.
+    pub repeats: usize,
 }
 
 impl<S: Service> Default for Folded<S> {
     fn default() -> Self {
-        Self { rows: BTreeMap::new(), changes: Vec::new() }
+        Self { rows: BTreeMap::new(), changes: Vec::new(), keys: Arc::default(), repeats: 0 }
     }
 }
 
@@ -46,35 +55,28 @@ impl<S: Service> Folded<S> {
     /// # Panics
     /// When a record cannot be serialized.
     pub fn try_decide(&mut self, fact: &Fact<S::Fact>) -> Result<(), Undecided> {
-        let mut rows = Rows::default();
+        let mut rows = Rows::signing(Arc::clone(&self.keys));
+        let mut wanted = S::reads(fact);
         let drafts = loop {
-            for (table, key) in rows.take_missing() {
+            for (table, key) in wanted {
                 let value = self.rows.get(&(table.name, key.clone())).cloned();
                 rows.write(Write { table, key, value, at: 0 });
             }
             match S::decide(&mut rows, fact) {
                 Ok(drafts) => break drafts,
-                Err(Undecided::Miss) => {}
+                Err(Undecided::Miss) => wanted = rows.take_missing(),
                 Err(error) => return Err(error),
             }
+            self.repeats += 1;
         };
         for draft in drafts {
             let record = serde_json::to_vec(&draft.after).unwrap();
             let change = Change {
                 seq: self.seq().next(),
-                prev_hash: Hash32::ZERO,
-                event: draft.event,
-                id: draft.id,
-                recorded_at: 0,
-                input: Input::default(),
-                following: 0,
                 before_seq: draft.before_seq,
                 before_since: draft.before_since,
-                after: draft.after,
-                before: draft.before,
                 note: draft.note,
-                through: None,
-                reason: String::new(),
+                ..change(draft.event, draft.id, [draft.before, draft.after])
             };
             for write in S::apply(&change, &record) {
                 match write.value {
@@ -117,6 +119,36 @@ impl<S: Service> Folded<S> {
             _ => panic!("{key:?}"),
         };
         self.table(S::RECORDS).map(read).collect()
+    }
+}
+
+impl<T: Rules> Folded<Records<T>> {
+    /// The decision state under a key.
+    ///
+    /// # Panics
+    /// When it does not have the form that is asked for.
+    pub fn state<V: DeserializeOwned>(&self, key: &str) -> Option<V> {
+        self.rows.get(&(T::TABLES.sources.name, key![key])).map(|row| serde_json::from_slice(row).unwrap())
+    }
+}
+
+/// A change of a record, with the record before and after it, as the first change of a log whose other fields are empty.
+pub fn change<R, N>(event: ChangeKind, id: impl Into<String>, [before, after]: [Option<R>; 2]) -> Change<R, N> {
+    Change {
+        seq: Seq(1),
+        prev_hash: Hash32::ZERO,
+        event,
+        id: id.into(),
+        recorded_at: 0,
+        input: Input::default(),
+        following: 0,
+        before_seq: Seq(0),
+        before_since: Seq(0),
+        after,
+        before,
+        note: None,
+        through: None,
+        reason: String::new(),
     }
 }
 

@@ -138,29 +138,15 @@ pub(super) fn value_error<S: Service>(source: avro::Error) -> Error {
 
 #[cfg(test)]
 mod tests {
-    use schemas::change::{Change, ChangeKind, Input};
+    use fold::testing;
+    use schemas::change::ChangeKind;
     use schemas::views::recalls::{Recall, RecallChange};
 
     use super::*;
     use recalls::rules::Recalls;
 
     fn element_of(event: ChangeKind, record: Recall) -> String {
-        let change: RecallChange = Change {
-            seq: Seq(7),
-            prev_hash: Hash32::ZERO,
-            event,
-            id: record.id.clone(),
-            recorded_at: 0,
-            input: Input::default(),
-            following: 0,
-            before_seq: Seq(0),
-            before_since: Seq(0),
-            after: Some(record),
-            before: None,
-            note: None,
-            through: None,
-            reason: String::new(),
-        };
+        let change = RecallChange { seq: Seq(7), ..testing::change(event, record.id.clone(), [None, Some(record)]) };
         String::from_utf8(element::<Recalls>(&change, br#"{"id":"FDA:1"}"#).unwrap()).unwrap()
     }
 

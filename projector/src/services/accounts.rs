@@ -246,29 +246,13 @@ fn row_json(seq: Seq, record: &[u8]) -> Bytes {
 #[cfg(test)]
 mod tests {
     use fold::testing;
-    use proofs::hash::Hash32;
-    use schemas::change::Input;
     use schemas::event::FactKind;
 
     use super::*;
 
     fn change(event: ChangeKind, after: ApiKey, before: Option<ApiKey>) -> Change<ApiKey, AccountCommand> {
-        Change {
-            seq: Seq(2),
-            prev_hash: Hash32::ZERO,
-            event,
-            id: after.id.clone(),
-            recorded_at: 0,
-            input: Input::default(),
-            following: 0,
-            before_seq: Seq(u64::from(before.is_some())),
-            before_since: Seq(0),
-            after: Some(after),
-            before,
-            note: None,
-            through: None,
-            reason: String::new(),
-        }
+        let before_seq = Seq(u64::from(before.is_some()));
+        Change { seq: Seq(2), before_seq, ..testing::change(event, after.id.clone(), [before, Some(after)]) }
     }
 
     /// Proves that minting a key writes no row by e-mail, and that erasing it deletes the row that an older version wrote.

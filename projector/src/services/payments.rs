@@ -107,41 +107,22 @@ fn new_payment(fact: &Fact<PaymentCommand>, claim: &Claim) -> Payment {
 
 #[cfg(test)]
 mod tests {
-    use bytes::Bytes;
     use schemas::event::FactKind;
-    use schemas::key;
-    use schemas::tables::Write;
     use schemas::views::payments::Settlement;
 
     use super::*;
-    use fold::rows::Rows;
-    use fold::service::Service;
-    use fold::testing;
+    use fold::testing::{self, Folded};
 
     /// Decides commands in turn. Each call returns the payment if the command changed it.
-    struct Decisions(Rows);
+    #[derive(Default)]
+    struct Decisions(Folded<Payments>);
 
     impl Decisions {
         fn decide(&mut self, payment: &str, command: PaymentCommand) -> Option<Payment> {
-            let fact = Fact { upstream: "api".to_owned(), ..testing::fact(payment, FactKind::Observed, 1, Some(command)) };
-            let drafts = loop {
-                match Payments::decide(&mut self.0, &fact) {
-                    // A row that was not fetched does not exist in this test.
-                    Err(Undecided::Miss) => {
-                        for (table, key) in self.0.take_missing() {
-                            self.0.write(Write::delete(table, key));
-                        }
-                    }
-                    decided => break decided.unwrap(),
-                }
-            };
-            for row in drafts.iter().flat_map(|draft| &draft.note).flat_map(|note| &note.rows) {
-                self.0.write(Write::put(TABLES.sources, key![row.key.as_str()], Bytes::from(row.value.clone())));
-            }
-            let after = drafts.into_iter().find_map(|draft| draft.after)?;
-            let row = serde_json::json!({ "seq": 1, "record": after });
-            self.0.write(Write::put(TABLES.records, key![payment], Bytes::from(row.to_string())));
-            Some(after)
+            let fact = testing::fact(payment, FactKind::Observed, 1, Some(command));
+            let before = self.0.changes.len();
+            self.0.decide(&Fact { upstream: "api".to_owned(), ..fact });
+            self.0.changes[before..].iter().find_map(|change| change.after.clone())
         }
 
         fn claim(&mut self, payment: &str) {
@@ -161,7 +142,7 @@ mod tests {
     /// is settled by the facilitator's word.
     #[test]
     fn a_transfer_settles_one_payment() {
-        let mut decisions = Decisions(Rows::default());
+        let mut decisions = Decisions::default();
         for payment in ["pay_1", "pay_2", "pay_3", "pay_4", "pay_5"] {
             decisions.claim(payment);
         }
@@ -184,7 +165,7 @@ mod tests {
     /// Proves that a transfer stored under the key of an older version pays for no other payment after the upgrade, and still for its own.
     #[test]
     fn a_transfer_of_an_older_version_settles_one_payment() {
-        let mut decisions = Decisions(Rows::default());
+        let mut decisions = Decisions::default();
         for payment in ["pay_1", "pay_2", "pay_3"] {
             decisions.claim(payment);
         }

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use bytes::Bytes;
 use event_log::{Append, Error, EventLog, Record, Stored};
+use fold::testing;
 use projector::decider::Decider;
-use proofs::hash::Hash32;
 use recalls::rules::Recalls;
 use schemas::avro::Encoder;
 use schemas::change::{ChangeKind, Input};
-use schemas::position::{LogOffset, Seq};
+use schemas::position::LogOffset;
 use schemas::topics::{CHANGES_RECALLS, RECALLS, Topic};
 use schemas::views::recalls::RecallChange;
 use tokio::sync::Mutex;
@@ -192,20 +192,10 @@ async fn begun_by_other_rules() -> Engine {
     engine.append_chained(&[(key.to_owned(), Content::Withdrawn)]).await;
     let partition = RECALLS.partition_of(key.as_bytes()).try_into().unwrap();
     let begun = RecallChange {
-        seq: Seq(1),
-        prev_hash: Hash32::ZERO,
-        event: ChangeKind::Noted,
-        id: String::new(),
         recorded_at: clock().now_ms(),
         input: Input { topic: RECALLS.name.to_owned(), partition, offset: Some(LogOffset(0)) },
         following: 1,
-        before_seq: Seq(0),
-        before_since: Seq(0),
-        after: None,
-        before: None,
-        note: None,
-        through: None,
-        reason: String::new(),
+        ..testing::change(ChangeKind::Noted, "", [None, None])
     };
     let value = Encoder::new(CHANGES_RECALLS.name).unwrap().encode(&begun).unwrap();
     let record = Record { value: Bytes::from(value), at_ms: 1, ..Record::default() };

@@ -248,10 +248,9 @@ fn record_of(id: &str, known: &AwardState) -> Award {
 
 #[cfg(test)]
 mod tests {
+    use fold::testing;
     use jiff::civil::date;
-    use proofs::hash::Hash32;
-    use schemas::change::{ChangeKind, Input};
-    use schemas::position::Seq;
+    use schemas::change::ChangeKind;
     use schemas::views::records::{Note, NoteRow};
 
     use super::*;
@@ -317,22 +316,8 @@ mod tests {
                 state.cents.insert(DETAILS.into(), Some(cents));
                 NoteRow { key: "action/x/0/0".into(), value: serde_json::to_string(&state).unwrap() }
             });
-            let change = RecordChange {
-                seq: Seq(1),
-                prev_hash: Hash32::default(),
-                event: ChangeKind::Modified,
-                id: "x".into(),
-                recorded_at: 0,
-                input: Input::default(),
-                following: 0,
-                before_seq: Seq(0),
-                before_since: Seq(0),
-                after: Some(after.clone()),
-                before,
-                note: row.map(|row| Note { rows: vec![row] }),
-                through: None,
-                reason: String::new(),
-            };
+            let note = row.map(|row| Note { rows: vec![row] });
+            let change = RecordChange { note, ..testing::change(ChangeKind::Modified, "x", [before, Some(after.clone())]) };
             let details = AwardsRules::change_details(&after, &change);
             let backfill = AwardsRules::backfill(&after, &details, &change, date(2026, 11, 24));
             let AwardDetails { amount_delta, action } = details;

@@ -1,24 +1,20 @@
 //! Tests of the watches service: filters, fleets, watches, ends, purchases.
 
-use bytes::Bytes;
 use schemas::event::FactKind;
-use schemas::key;
 use schemas::position::Seq;
-use schemas::tables::Write;
 use schemas::views::accounts::NewKey;
 use schemas::views::payments::{Claim, Settlement};
-use schemas::views::records::Row;
 
 use super::*;
 use fold::rows::Rows;
 use fold::service::Service;
-use fold::testing;
+use fold::testing::{self, Folded};
 
-/// A cache of rows to which commands are applied in turn.
+/// The service in memory, which gets one command after another.
 #[derive(Default)]
 struct Decisions {
-    rows: Rows,
-    seq: Seq,
+    folded: Folded<Watches>,
+    at_ms: i64,
 }
 
 impl Decisions {
@@ -29,14 +25,13 @@ impl Decisions {
 
     /// Does the same for a command with a subject of its own.
     fn command_of(&mut self, subject: &str, command: &ItemCommand) -> Option<SavedItem> {
-        self.seq = self.seq.next();
-        let at_ms = self.seq.stored();
-        self.request(subject, Request::Command(command.clone()), at_ms)
+        self.at_ms += 1;
+        self.request(subject, Request::Command(command.clone()), self.at_ms)
     }
 
     /// Decides what a settled payment bought, at a time.
     fn purchase(&mut self, payment: &str, command: &ItemCommand, transaction: &str, at_ms: i64) -> Option<SavedItem> {
-        self.seq = self.seq.next();
+        self.at_ms += 1;
         let effect = serde_json::to_string(&AccountCommand::Item(command.clone())).unwrap();
         let transaction = transaction.to_owned();
         let settlement =
@@ -44,33 +39,18 @@ impl Decisions {
         self.request(payment, Request::from(PaymentCommand::Settled(Box::new(settlement))), at_ms)
     }
 
-    /// Decides a request and applies its result.
+    /// Decides a request, which reads the rows that it named, and makes one change at most.
     fn request(&mut self, subject: &str, request: Request, at_ms: i64) -> Option<SavedItem> {
-        let fact = Fact { key: subject.to_owned(), ..fact(request, at_ms) };
-        for (table, key) in Watches::reads(&fact) {
-            if self.rows.get(table, &key).is_err() {
-                self.rows.write(Write::delete(table, key));
-            }
-        }
-        let drafts = Watches::decide(&mut self.rows, &fact).unwrap();
-        assert!(drafts.len() <= 1, "{drafts:?}");
-        let draft = drafts.into_iter().next()?;
-        for note in draft.note.iter().flat_map(|note| &note.rows) {
-            let key = key![note.key.as_str()];
-            self.rows.write(match note.value.as_str() {
-                "" => Write::delete(TABLES.sources, key),
-                value => Write::put(TABLES.sources, key, Bytes::from(value.to_owned())),
-            });
-        }
-        let after = draft.after?;
-        let row = serde_json::to_vec(&Row { seq: self.seq, since: Seq(0), record: after.clone() }).unwrap();
-        self.rows.write(Write::put(TABLES.records, key![after.id.as_str()], Bytes::from(row)));
-        Some(after)
+        let before = self.folded.changes.len();
+        self.folded.decide(&Fact { key: subject.to_owned(), ..fact(request, at_ms) });
+        let changes = &self.folded.changes[before..];
+        assert!(changes.len() <= 1 && self.folded.repeats == 0, "{changes:?}");
+        changes.first().and_then(|change| change.after.clone())
     }
 
     /// Returns the ids of an account's items.
-    fn saved_ids(&mut self, account: &str, kind: &str) -> Vec<String> {
-        self.rows.get_json(TABLES.sources, &key![saved_items_key(account, "awards", kind)]).unwrap().unwrap_or_default()
+    fn saved_ids(&self, account: &str, kind: &str) -> Vec<String> {
+        self.folded.state(&saved_items_key(account, "awards", kind)).unwrap_or_default()
     }
 }
 

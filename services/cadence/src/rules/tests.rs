@@ -94,7 +94,7 @@ impl Store {
     }
 
     fn source<T: serde::de::DeserializeOwned>(&self, key: &str) -> T {
-        serde_json::from_slice(&self.folded.rows[&(TABLES.sources.name, key![key])]).unwrap()
+        self.folded.state(key).unwrap()
     }
 
     /// What each change since the last call said had happened.

@@ -26,7 +26,8 @@ use fold::testing;
 /// 2026-09-01T00.
 const START: i64 = 496_728;
 
-/// The service, given facts.
+/// The service in memory, given facts. It holds only the rows that decisions read, not all rows as [`testing::Folded`] does: each story writes an index
+/// entry for each of its phrases, and tests play months of stories.
 #[derive(Default)]
 struct World {
     rows: BTreeMap<(&'static str, String), Bytes>,

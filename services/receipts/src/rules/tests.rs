@@ -1,18 +1,12 @@
 //! Tests of the receipts service: chains, owners, payments, keys.
 
-use std::sync::Arc;
-
-use bytes::Bytes;
-use proofs::receipt::{SigningKeys, check};
+use proofs::receipt::check;
 use schemas::event::FactKind;
-use schemas::key;
-use schemas::tables::Write;
 use schemas::views::payments::{Claim, Settlement, TransferKeys};
 use schemas::views::receipts::AppendRefusal;
 
 use super::*;
-use fold::rows::Rows;
-use fold::service::Service;
+use fold::testing::{self, Folded};
 
 /// The verbs of payment commands.
 const CLAIM: &str = "claim";
@@ -29,20 +23,20 @@ fn assign(agent: &str, owner: &str) -> ReceiptCommand {
     ReceiptCommand::AssignOwner { agent_id: agent.to_owned(), owner: owner.to_owned() }
 }
 
-/// A cache of rows to which decisions are applied in turn.
+/// The service in memory, which is asked for one thing after another.
 struct Decisions {
-    rows: Rows,
+    folded: Folded<Receipts>,
     at_ms: i64,
 }
 
 impl Decisions {
     fn new(seeds: &[u8]) -> (Self, Vec<String>) {
-        let keys = SigningKeys::default();
-        let public = seeds.iter().map(|seed| keys.add(&[*seed; 32])).collect();
-        (Self { rows: Rows::signing(Arc::new(keys)), at_ms: 0 }, public)
+        let folded = Folded::<Receipts>::default();
+        let public = seeds.iter().map(|seed| folded.keys.add(&[*seed; 32])).collect();
+        (Self { folded, at_ms: 0 }, public)
     }
 
-    /// Decides a request and applies its decision state.
+    /// Decides a request. Returns the receipt.
     fn ask(&mut self, request: &str, command: impl Into<Request>) -> Result<Option<Receipt>, Undecided> {
         self.decide(request, command).map(|(receipt, _)| receipt)
     }
@@ -50,39 +44,11 @@ impl Decisions {
     /// Decides a request. Returns the receipt, and whether there was any change.
     fn decide(&mut self, request: &str, command: impl Into<Request>) -> Result<(Option<Receipt>, bool), Undecided> {
         self.at_ms += 1;
-        let fact = Fact {
-            id: Hash32::ZERO,
-            kind: FactKind::Observed,
-            key: request.to_owned(),
-            version: 1,
-            prev_hash: Hash32::ZERO,
-            content_hash: Hash32::ZERO,
-            upstream: "api".to_owned(),
-            observed_at: self.at_ms,
-            superseded_by: String::new(),
-            data: Some(command.into()),
-            run: None,
-        };
-        let drafts = loop {
-            match Receipts::decide(&mut self.rows, &fact) {
-                // A row that was not fetched does not exist in this test.
-                Err(Undecided::Miss) => {
-                    for (table, key) in self.rows.take_missing() {
-                        self.rows.write(Write::delete(table, key));
-                    }
-                }
-                decided => break decided?,
-            }
-        };
-        for row in drafts.iter().flat_map(|draft| &draft.note).flat_map(|note| &note.rows) {
-            let key = key![row.key.as_str()];
-            self.rows.write(match row.value.as_str() {
-                "" => Write::delete(TABLES.sources, key),
-                value => Write::put(TABLES.sources, key, Bytes::from(value.to_owned())),
-            });
-        }
-        let is_changed = !drafts.is_empty();
-        Ok((drafts.into_iter().find_map(|draft| draft.after), is_changed))
+        let fact = testing::fact(request, FactKind::Observed, self.at_ms, Some(command.into()));
+        let before = self.folded.changes.len();
+        self.folded.try_decide(&Fact { upstream: "api".to_owned(), ..fact })?;
+        let changes = &self.folded.changes[before..];
+        Ok((changes.iter().find_map(|change| change.after.clone()), !changes.is_empty()))
     }
 
     /// Issues with a command of a version without owners, which names no caller.
@@ -107,16 +73,12 @@ impl Decisions {
         self.ask(payment, request_of_payment(&of_payment)).unwrap()
     }
 
-    fn row<T: serde::de::DeserializeOwned>(&mut self, source: &str) -> Option<T> {
-        self.rows.get_json(TABLES.sources, &key![source]).ok().flatten()
+    fn owner(&self, agent: &str) -> Option<String> {
+        self.folded.state(&source::owner(agent)).map(|chain: ChainOwner| chain.owner)
     }
 
-    fn owner(&mut self, agent: &str) -> Option<String> {
-        self.row(&source::owner(agent)).map(|chain: ChainOwner| chain.owner)
-    }
-
-    fn outcome(&mut self, request: &str) -> Option<RequestOutcome> {
-        self.row(&source::request(request))
+    fn outcome(&self, request: &str) -> Option<RequestOutcome> {
+        self.folded.state(&source::request(request))
     }
 
     fn key(&mut self, public: &str) {
@@ -156,7 +118,8 @@ fn a_key_keeps_the_memory_that_was_named_first() {
     }
     decisions.key(&public[1]);
     decisions.key(&public[0]);
-    let named: Vec<String> = decisions.row::<SigningHistory>(source::SIGNING).unwrap().keys.into_iter().map(|key| key.memory).collect();
+    let named: Vec<String> =
+        decisions.folded.state::<SigningHistory>(source::SIGNING).unwrap().keys.into_iter().map(|key| key.memory).collect();
     assert_eq!(named, ["m1", "", "m1"]);
 }
 
@@ -186,10 +149,10 @@ fn a_transfer_pays_once() {
 fn nothing_is_issued_while_signing_is_refused() {
     let (mut decisions, public) = Decisions::new(&[1]);
     decisions.key(&public[0]);
-    let refuse = |decisions: &Decisions, refusal| decisions.rows.keys().set_refusal(refusal);
+    let refuse = |decisions: &Decisions, refusal| decisions.folded.keys.set_refusal(refusal);
     refuse(&decisions, Some(Refusal::Wait("older".to_owned())));
     assert_eq!(decisions.issue("r1", "a"), Err(Undecided::Blocked("older".to_owned())));
-    assert_eq!(decisions.rows.keys().sign_bytes(&public[0], b"anything"), None);
+    assert_eq!(decisions.folded.keys.sign_bytes(&public[0], b"anything"), None);
     refuse(&decisions, Some(Refusal::Park("restored".to_owned())));
     assert_eq!(decisions.issue("r1", "a"), Err(Undecided::Poison("restored".to_owned())));
     refuse(&decisions, None);
@@ -214,12 +177,12 @@ fn the_first_caller_owns_the_chain() {
     let first = decisions.issue_to("r1", "a", "acct_1").unwrap();
     assert_eq!((first.body.issued_to.as_deref(), decisions.owner("a").as_deref()), (Some("acct_1"), Some("acct_1")));
     assert!(check(&serde_json::to_value(&first).unwrap()).all());
-    let last: Option<ChainEnd> = decisions.row(&source::agent("a"));
+    let last: Option<ChainEnd> = decisions.folded.state(&source::agent("a"));
     for (request, stranger) in [("r2", "acct_2"), ("r3", "")] {
         assert_eq!((decisions.issue_to(request, "a", stranger), decisions.outcome(request)), (None, Some(OWNED_BY_ANOTHER)));
     }
     assert_eq!(decisions.pay(SETTLED, "p1", "a", "0x01"), None, "a payment by another caller is refused, too");
-    assert_eq!((decisions.row(&source::agent("a")), decisions.outcome("p1")), (last, Some(OWNED_BY_ANOTHER)));
+    assert_eq!((decisions.folded.state(&source::agent("a")), decisions.outcome("p1")), (last, Some(OWNED_BY_ANOTHER)));
     assert_eq!(decisions.issue_to("r2", "a", "acct_2"), None, "a refused request remains refused");
     let second = decisions.issue_to("r4", "a", "acct_1").unwrap();
     assert_eq!((second.body.seq, &second.body.prev_hash), (2, &first.content_hash));
