@@ -101,7 +101,9 @@ async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
     let body = if matches_etag(if_none_match.as_deref(), &etag) {
         Body::NotModified
     } else {
-        // The note is a header, so it is made before the file. What is compared for it remains for the rows.
+        // The note names what is unknown of every aircraft, and as a header it is sent before the first byte of the file. So the fleet is walked for it
+        // first: rows that were written in the same walk would all wait in memory for its end. This walk leaves out serial numbers, which change no note.
+        // What it reads and compares remains in `comparisons`, so that the walk for the rows looks it up and compares only serial numbers.
         let (mut comparisons, mut notes) = (Comparisons::default(), Vec::new());
         for checked in &aircraft {
             let found = comparisons.directives_for(&reader, &checked.aircraft.with_serial(None)).await?;
