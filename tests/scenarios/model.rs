@@ -50,12 +50,12 @@ struct State {
 
 /// What the model knows of an award: its state, and its actions by number, each with its day and cents.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Known {
+struct ModelledAward {
     state: Option<State>,
     actions: BTreeMap<&'static str, (String, i64)>,
 }
 
-impl Known {
+impl ModelledAward {
     fn sum(&self) -> i64 {
         self.actions.values().map(|(_, cents)| cents).sum()
     }
@@ -137,7 +137,7 @@ struct Expected {
 struct Model {
     /// The statement of each fact that continues its chain, by partition and offset.
     statements: HashMap<(i32, i64), (String, Statement)>,
-    known: BTreeMap<String, Known>,
+    known: BTreeMap<String, ModelledAward>,
     expected: Vec<Expected>,
     /// The last decided offset of each partition.
     decided: BTreeMap<i32, i64>,
@@ -183,7 +183,7 @@ impl Model {
             }
         }
         // An action before the last one is visible only in the sum.
-        let shown = |known: &Known| {
+        let shown = |known: &ModelledAward| {
             let last = known.last().map(|(day, _, number, cents)| (day.to_owned(), number.to_owned(), cents));
             (known.state.clone(), last, known.sum(), known.actions.contains_key("0"))
         };

@@ -12,18 +12,18 @@ use crate::engine::{SimulatedUpstreams, fixed_clock};
 use crate::process::{Server, highwater, run, status_output, stdout, wait_for, with_short_rounds};
 
 /// A witness whose address stays the same after a restart.
-struct Place {
+struct FixedWitness {
     address: String,
     vkey: String,
 }
 
 /// Returns a command of a log whose origins stay the same after a restart, with the given witness.
-fn log(data: &Path, base_url: &str, witness: Option<&Place>, arguments: &[&str]) -> Command {
+fn log(data: &Path, base_url: &str, witness: Option<&FixedWitness>, arguments: &[&str]) -> Command {
     let mut command = with_short_rounds(highwater(data, base_url, arguments));
     for service in ["RECEIPTS", "RECALLS"] {
         command.env(format!("HIGHWATER_SERVICES__{service}__BASE_URL"), format!("https://log.example/{}", service.to_lowercase()));
     }
-    if let Some(Place { address, vkey }) = witness {
+    if let Some(FixedWitness { address, vkey }) = witness {
         command.env("HIGHWATER_CHECKPOINTS__WITNESSES", format!("[{{ vkey = \"{vkey}\", url = \"http://{address}/witness\" }}]"));
     }
     command
@@ -105,12 +105,12 @@ async fn rewritten_history_is_not_cosigned() {
         Server::ready(command)
     };
     let witnessing = witness();
-    let place = Place { address: address.clone(), vkey: text(&witnessing, "/witness/vkey").unwrap().trim().to_owned() };
-    let vkey = VerifierKey::parse(&place.vkey, KeyType::Cosignature).unwrap();
+    let fixed = FixedWitness { address: address.clone(), vkey: text(&witnessing, "/witness/vkey").unwrap().trim().to_owned() };
+    let vkey = VerifierKey::parse(&fixed.vkey, KeyType::Cosignature).unwrap();
 
     // The first checkpoint is cosigned, and so is one that continues it.
-    let server = Server::ready(log(&data, base_url, Some(&place), &["serve"]));
-    let status = |data: &Path| status_output(log(data, base_url, Some(&place), &["status"]));
+    let server = Server::ready(log(&data, base_url, Some(&fixed), &["serve"]));
+    let status = |data: &Path| status_output(log(data, base_url, Some(&fixed), &["status"]));
     let first = checkpoint(&server, "receipts", 2, &vkey, true);
     checkpoint(&server, "recalls", 20, &vkey, true);
     issue(&server, &key, 3);
@@ -129,11 +129,11 @@ async fn rewritten_history_is_not_cosigned() {
         let output = run(log(&data, base_url, None, &arguments));
         (output.status.code(), [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap()).concat())
     };
-    let (code, message) = verify(&first, &second, &proof, &[&place.vkey]);
+    let (code, message) = verify(&first, &second, &proof, &[&fixed.vkey]);
     assert!(code == Some(0) && message.contains("continues: ") && message.contains("cosigned: by witness.example/w1 at 20"), "{message}");
     assert_eq!(verify(&first, &second, &proof, &[]).0, Some(0), "cosignatures must not disturb the verification");
     let other = transparency::note::Cosigner::new("witness.example/w2", &[3; 32]).unwrap().verifier().to_string();
-    let (code, message) = verify(&first, &second, &proof, &[&place.vkey, &other]);
+    let (code, message) = verify(&first, &second, &proof, &[&fixed.vkey, &other]);
     assert!(code == Some(1) && message.contains("NOT VALID: witness.example/w2 did not cosign"), "{message}");
     assert!(message.contains("1 of 2 witnesses did not cosign"), "{message}");
     let (code, message) = verify(&first, &second, &proof, &["witness.example/w2"]);
@@ -157,13 +157,13 @@ async fn rewritten_history_is_not_cosigned() {
     std::fs::create_dir_all(forked.join("receipt-keys")).unwrap();
     std::fs::copy(data.join("receipt-keys/first.key"), forked.join("receipt-keys/first.key")).unwrap();
     let key = stdout(log(&forked, NOWHERE, None, &["keys", "mint", "--tier", "pro"])).trim().to_owned();
-    let server = Server::ready(log(&forked, NOWHERE, Some(&place), &["serve"]));
+    let server = Server::ready(log(&forked, NOWHERE, Some(&fixed), &["serve"]));
     (11..16).for_each(|number| issue(&server, &key, number));
     let rewritten = checkpoint(&server, "receipts", 5, &vkey, false);
     wait_for("the refusal", || status(&forked).contains("\tbehind: it answered 422").then_some(()));
     assert_eq!(checkpoint(&server, "receipts", 5, &vkey, false), rewritten);
     let proof = server.json("/receipts/v1/consistency?from=4&to=5", "");
-    let (code, message) = verify(&third, &rewritten, &proof, &[&place.vkey]);
+    let (code, message) = verify(&third, &rewritten, &proof, &[&fixed.vkey]);
     assert!(code == Some(1) && message.contains("NOT VALID: the proof does not lead"), "{message}");
     assert!(message.contains("NOT VALID: witness.example/w1 did not cosign"), "{message}");
     let shown = text(&witnessing, &format!("/witness/{}/checkpoint", Hash32::of(b"log.example/receipts"))).unwrap();

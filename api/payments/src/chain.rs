@@ -53,9 +53,9 @@ pub struct Transfer {
     pub receipt_log_index: Option<i64>,
 }
 
-/// The result of looking a payment up.
+/// What the authorization of a payment was used for, as far as the chain shows.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Found {
+pub enum AuthorizationUse {
     /// The authorization was used for this transfer, which pays for the payment.
     Paid(Transfer),
     /// The authorization was used for another transfer.
@@ -123,7 +123,7 @@ impl Chain {
     ///
     /// # Errors
     /// The reason, when the node gives no usable response.
-    pub async fn find(&self, payment: &Payment) -> Result<Found, String> {
+    pub async fn find(&self, payment: &Payment) -> Result<AuthorizationUse, String> {
         let head = self.head().await?;
         let found = self.find_all(&head, &[payment]).await?;
         found.into_iter().next().unwrap_or_else(|| Err("the node's response does not include the payment".to_owned()))
@@ -172,29 +172,29 @@ impl Chain {
     /// # Errors
     /// The reason, when the node does not return the used authorizations, or when the payments were claimed too far apart for one search. An inner
     /// error means that the node did not return the transaction of that payment.
-    pub async fn find_all(&self, head: &Block, payments: &[&Payment]) -> Result<Vec<Result<Found, String>>, String> {
+    pub async fn find_all(&self, head: &Block, payments: &[&Payment]) -> Result<Vec<Result<AuthorizationUse, String>>, String> {
         let used = self.used_authorizations(head, payments).await?;
         let transactions: BTreeSet<&str> = used.values().map(|log| log.transaction_hash.as_str()).collect();
         let mut receipts = HashMap::new();
         for transaction in transactions {
             receipts.insert(transaction, self.receipt(transaction).await);
         }
-        let found = |payment: &&Payment| -> Result<Found, String> {
+        let found = |payment: &&Payment| -> Result<AuthorizationUse, String> {
             let used = used.get(&authorization_of(payment)?).map(|log| (log, receipts.get(log.transaction_hash.as_str())));
             match used {
                 Some((log, Some(Ok(receipt)))) => use_of(payment, log, receipt),
                 Some((_, Some(Err(why)))) => Err(why.clone()),
                 Some((_, None)) => Err("the node shows no receipt".to_owned()),
-                None if head.is_late_for(payment.valid_before) => Ok(Found::Late),
-                None => Ok(Found::Unknown),
+                None if head.is_late_for(payment.valid_before) => Ok(AuthorizationUse::Late),
+                None => Ok(AuthorizationUse::Unknown),
             }
         };
-        let mut all: Vec<Result<Found, String>> = payments.iter().map(found).collect();
-        let gives_up = |found: &Result<Found, String>| matches!(found, Ok(Found::Late | Found::Spent));
+        let mut all: Vec<Result<AuthorizationUse, String>> = payments.iter().map(found).collect();
+        let gives_up = |found: &Result<AuthorizationUse, String>| matches!(found, Ok(AuthorizationUse::Late | AuthorizationUse::Spent));
         // If blocks were replaced in the meantime, their content decides nothing.
         if all.iter().any(gives_up) && !self.is_canonical(head).await {
             tracing::warn!(block = head.number, "the chain's newest block was replaced while payments were looked up, will retry");
-            all.iter_mut().filter(|found| gives_up(found)).for_each(|found| *found = Ok(Found::Unknown));
+            all.iter_mut().filter(|found| gives_up(found)).for_each(|found| *found = Ok(AuthorizationUse::Unknown));
         }
         Ok(all)
     }
@@ -316,7 +316,7 @@ impl Log {
 
 /// Determines what the authorization of a payment was used for, from the receipt of the transaction that used it: the log right after `used` must be
 /// the transfer of exactly this amount to this payee.
-fn use_of(payment: &Payment, used: &Log, receipt: &Receipt) -> Result<Found, String> {
+fn use_of(payment: &Payment, used: &Log, receipt: &Receipt) -> Result<AuthorizationUse, String> {
     let is_of = |hash: &str| hash.eq_ignore_ascii_case(&used.transaction_hash);
     if !is_of(&receipt.transaction_hash) || !receipt.logs.iter().all(|log| is_of(&log.transaction_hash)) {
         return Err("the node returned the receipt of another transaction".to_owned());
@@ -342,12 +342,12 @@ fn use_of(payment: &Payment, used: &Log, receipt: &Receipt) -> Result<Found, Str
             && log.data.eq_ignore_ascii_case(&amount)
     });
     if !is_paid {
-        return Ok(Found::Spent);
+        return Ok(AuthorizationUse::Spent);
     }
     let number = |index: u64| i64::try_from(index).map_err(|_| "a log without its index");
     let before = u64::try_from(by_index.range(..index).count()).unwrap_or(u64::MAX);
     let (log_index, receipt_log_index) = (Some(number(index)?), Some(number(before)?));
-    Ok(Found::Paid(Transfer { transaction: used.transaction_hash.clone(), log_index, receipt_log_index }))
+    Ok(AuthorizationUse::Paid(Transfer { transaction: used.transaction_hash.clone(), log_index, receipt_log_index }))
 }
 
 /// The authorization of a payment.

@@ -41,16 +41,16 @@ fn transfer(index: u64, to: &str, value: u64) -> Value {
 }
 
 /// What the logs of a receipt mean for the payment whose authorization is used by the log at an index.
-fn judge(nonce: u8, used: &Value, logs: &[Value]) -> Result<Found, String> {
+fn judge(nonce: u8, used: &Value, logs: &[Value]) -> Result<AuthorizationUse, String> {
     let receipt = json!({ "transactionHash": TRANSACTION.to_uppercase().replace("0X", "0x"), "logs": logs, "status": "0x1" });
     let receipt = Receipt::deserialize(&receipt).map_err(|error| error.to_string())?;
     use_of(&payment(nonce), &Log::deserialize(used).map_err(|error| error.to_string())?, &receipt)
 }
 
 /// The transfer whose log has one index in the block, and another one in its receipt.
-fn paid(log_index: i64, receipt_log_index: i64) -> Result<Found, String> {
+fn paid(log_index: i64, receipt_log_index: i64) -> Result<AuthorizationUse, String> {
     let transaction = TRANSACTION.to_owned();
-    Ok(Found::Paid(Transfer { transaction, log_index: Some(log_index), receipt_log_index: Some(receipt_log_index) }))
+    Ok(AuthorizationUse::Paid(Transfer { transaction, log_index: Some(log_index), receipt_log_index: Some(receipt_log_index) }))
 }
 
 /// Proves that only the log right after its own authorization pays for a payment: of six authorizations used in one transaction, one valid and five
@@ -66,7 +66,7 @@ fn one_transfer_pays_for_one_authorization() {
         }
         for nonce in 1..=6_u8 {
             let index = 29 + 2 * i64::from(nonce);
-            let expected = if nonce == real { paid(index + 1, index - 29) } else { Ok(Found::Spent) };
+            let expected = if nonce == real { paid(index + 1, index - 29) } else { Ok(AuthorizationUse::Spent) };
             assert_eq!(judge(nonce, &logs[2 * usize::from(nonce) - 1], &logs), expected, "{real} {nonce}");
         }
     }
@@ -96,9 +96,9 @@ fn the_next_log_must_be_the_transfer() {
     for (what, next) in wrong {
         // A valid transfer is elsewhere in the transaction.
         let logs = [own.clone(), next, transfer(9, SHOP, 10_000)];
-        assert_eq!(judge(1, &own, &logs), Ok(Found::Spent), "{what}");
+        assert_eq!(judge(1, &own, &logs), Ok(AuthorizationUse::Spent), "{what}");
     }
-    assert_eq!(judge(1, &own, std::slice::from_ref(&own)), Ok(Found::Spent), "no further log");
+    assert_eq!(judge(1, &own, std::slice::from_ref(&own)), Ok(AuthorizationUse::Spent), "no further log");
 }
 
 /// Proves that the response of a hostile or broken node is an error with a reason, and never a payment.
@@ -256,14 +256,14 @@ fn later(seconds: u64) -> Script {
 #[tokio::test]
 async fn payments_lapse_a_minute_after_expiry() {
     let node = Node::start(later(59)).await;
-    assert_eq!(node.chain.find(&timed(1)).await, Ok(Found::Unknown), "a node that lags a minute behind would not show it");
+    assert_eq!(node.chain.find(&timed(1)).await, Ok(AuthorizationUse::Unknown), "a node that lags a minute behind would not show it");
     node.script().head = (100_001, VALID_BEFORE + 60);
-    assert_eq!(node.chain.find(&timed(1)).await, Ok(Found::Late));
+    assert_eq!(node.chain.find(&timed(1)).await, Ok(AuthorizationUse::Late));
 
     // A load balancer asks one node for the newest block, and one that is forty seconds behind for the logs.
     let settled = Script { logs: vec![(99_980, used(4, 1)), (99_980, transfer(5, SHOP, 10_000))], logs_until: Some(99_979), ..later(30) };
     let node = Node::start(settled).await;
-    assert_eq!(node.chain.find(&timed(1)).await, Ok(Found::Unknown));
+    assert_eq!(node.chain.find(&timed(1)).await, Ok(AuthorizationUse::Unknown));
     node.script().logs_until = None;
     assert_eq!(node.chain.find(&timed(1)).await, paid(5, 1));
 }
@@ -273,9 +273,9 @@ async fn payments_lapse_a_minute_after_expiry() {
 #[tokio::test]
 async fn a_replaced_block_lapses_no_payment() {
     for logs in [Vec::new(), vec![(99_000, used(4, 1)), (99_000, transfer(5, PAYER, 0))]] {
-        let expected = if logs.is_empty() { Found::Late } else { Found::Spent };
+        let expected = if logs.is_empty() { AuthorizationUse::Late } else { AuthorizationUse::Spent };
         let node = Node::start(Script { logs, replaced_by_logs: 3, ..later(600) }).await;
-        assert_eq!(node.chain.find(&timed(1)).await, Ok(Found::Unknown), "{expected:?}");
+        assert_eq!(node.chain.find(&timed(1)).await, Ok(AuthorizationUse::Unknown), "{expected:?}");
         // The next search starts with the block that replaced it.
         node.script().replaced_by_logs = 0;
         assert_eq!(node.chain.find(&timed(1)).await, Ok(expected));
@@ -291,7 +291,7 @@ async fn a_replaced_block_lapses_no_payment() {
 fn the_receipt_index_is_stable() {
     for moved in [0, 7, 4_000] {
         let logs = [transfer(moved + 30, OTHER, 1), used(moved + 31, 1), transfer(moved + 32, SHOP, 10_000)];
-        let Ok(Found::Paid(found)) = judge(1, &logs[1], &logs) else { panic!("paid") };
+        let Ok(AuthorizationUse::Paid(found)) = judge(1, &logs[1], &logs) else { panic!("paid") };
         assert_eq!((found.receipt_log_index, found.log_index), (Some(2), i64::try_from(moved + 32).ok()));
     }
 }
@@ -307,7 +307,7 @@ async fn old_claims_are_searched_for_in_few_requests() {
         let logs = vec![(used_in, used(4, 1)), (used_in, transfer(5, SHOP, 10_000))];
         let node = Node::start(Script { head: (newest, VALID_BEFORE + YEAR_S), block_s, logs, ..Script::default() }).await;
         assert_eq!(node.chain.find(&timed(1)).await, paid(5, 1), "{block_s}");
-        assert_eq!(node.chain.find(&timed(2)).await, Ok(Found::Late), "{block_s}");
+        assert_eq!(node.chain.find(&timed(2)).await, Ok(AuthorizationUse::Late), "{block_s}");
         let requested = (node.requested("eth_getBlockByNumber"), node.requested("eth_getLogs"));
         assert!(requested.0 <= 2 * blocks_max && requested.1 <= 16, "{block_s}: {requested:?}");
         let newer = Payment { claimed_at: timed(1).claimed_at + 86_400_000, valid_before: timed(1).valid_before + 86_400, ..timed(3) };
@@ -327,7 +327,7 @@ async fn long_authorizations_are_searched_for() {
     let logs = vec![(used_in, used(4, 1)), (used_in, transfer(5, SHOP, 10_000))];
     let node = Node::start(Script { head: (NEWEST, VALID_BEFORE + DAY_S), block_s: 2, logs, ..Script::default() }).await;
     assert_eq!(node.chain.find(&weekly(1)).await, paid(5, 1));
-    assert_eq!(node.chain.find(&weekly(2)).await, Ok(Found::Late));
+    assert_eq!(node.chain.find(&weekly(2)).await, Ok(AuthorizationUse::Late));
     assert!(node.requested("eth_getLogs") <= 2 * 160, "{}", node.requested("eth_getLogs"));
 }
 

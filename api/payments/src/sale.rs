@@ -33,7 +33,7 @@ use serde_json::Value;
 use view_store::lease::Lease;
 
 use super::ProcessingGuard;
-use super::chain::{Found, Transfer};
+use super::chain::{AuthorizationUse, Transfer};
 use super::facilitator::{Facilitator, FacilitatorReply};
 use super::goods::{GivenPayment, Goods, Preview, preview, sellable};
 use super::repeats::{self, Buyer};
@@ -340,7 +340,7 @@ impl Order {
         let payment = Payment { network, asset, pay_to, payer, nonce, amount, valid_before, claimed_at, ..Payment::default() };
         match &Payments::of(ctx).chain {
             Some(chain) if matches!(chain.is_used(&payment).await, Ok(true)) => {
-                matches!(chain.find(&payment).await, Ok(Found::Paid(_)))
+                matches!(chain.find(&payment).await, Ok(AuthorizationUse::Paid(_)))
             }
             _ => false,
         }
@@ -493,10 +493,10 @@ async fn look_up_on_chain(ctx: &Context, payment: &Payment) -> Result<Option<Res
     let payments = Payments::of(ctx);
     let Some(chain) = payments.chain.as_ref().filter(|chain| chain.has(payment)) else { return Ok(None) };
     Ok(match chain.find(payment).await {
-        Ok(Found::Paid(transfer)) => Some(outcome_of(record_settled(ctx, payment, &transfer).await?)),
-        Ok(Found::Spent) => Some(lapse_and_refuse(ctx, payment, SPENT).await),
-        Ok(Found::Late) => Some(lapse_and_refuse(ctx, payment, LATE).await),
-        Ok(Found::Unknown) | Err(_) => None,
+        Ok(AuthorizationUse::Paid(transfer)) => Some(outcome_of(record_settled(ctx, payment, &transfer).await?)),
+        Ok(AuthorizationUse::Spent) => Some(lapse_and_refuse(ctx, payment, SPENT).await),
+        Ok(AuthorizationUse::Late) => Some(lapse_and_refuse(ctx, payment, LATE).await),
+        Ok(AuthorizationUse::Unknown) | Err(_) => None,
     })
 }
 

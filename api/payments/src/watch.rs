@@ -24,7 +24,7 @@ use view_store::feed::seq_at;
 use view_store::lease::Lease;
 use view_store::store::{Scan, Span};
 
-use super::chain::{Block, Chain, Found};
+use super::chain::{AuthorizationUse, Block, Chain};
 use super::sale::{LATE, SPENT, lapse, lease_of, record_settled};
 use crate::Payments;
 
@@ -199,13 +199,13 @@ impl Open {
                 rest = further;
                 for (payment, found) in batch.iter().zip(found) {
                     match found {
-                        Ok(Found::Paid(transfer)) => {
+                        Ok(AuthorizationUse::Paid(transfer)) => {
                             tracing::info!(payment = payment.id, "an open payment is settled on the chain");
                             record_settled(ctx, payment, &transfer).await?;
                         }
-                        Ok(Found::Spent) => lapse(ctx, payment, SPENT).await?,
-                        Ok(Found::Late) => lapse(ctx, payment, LATE).await?,
-                        Ok(Found::Unknown) => {
+                        Ok(AuthorizationUse::Spent) => lapse(ctx, payment, SPENT).await?,
+                        Ok(AuthorizationUse::Late) => lapse(ctx, payment, LATE).await?,
+                        Ok(AuthorizationUse::Unknown) => {
                             self.schedule_retry(payment, now_ms);
                             continue;
                         }

@@ -27,12 +27,12 @@ pub(crate) async fn page<'a>(reads: &'a dyn Reads, pairs: &'a Pairs) -> Result<P
     let words = url::value(pairs, "q");
     let is_asked = !words.is_empty() && words.chars().count() <= WORDS_CHARS_MAX;
     let services = reads.services();
-    let mut found: Vec<Found<'_>> =
+    let mut found: Vec<ServiceHits<'_>> =
         if is_asked { join_all(services.iter().map(|shown| find(reads, *shown, words))).await } else { Vec::new() };
     if found.iter().all(|found| found.rows.is_empty()) {
         found = join_all(found.into_iter().map(|found| find_slowly(reads, found, words))).await;
     }
-    let hits: Vec<&Found<'_>> = found.iter().filter(|found| !found.rows.is_empty()).collect();
+    let hits: Vec<&ServiceHits<'_>> = found.iter().filter(|found| !found.rows.is_empty()).collect();
     let main = html! {
         h1 { "Search" }
         @if !is_asked && !words.is_empty() {
@@ -83,7 +83,7 @@ fn columns<'a>(shown: &Shown<'a>, row: &'a Row) -> impl Iterator<Item = &'a str>
 }
 
 /// What a service found.
-struct Found<'a> {
+struct ServiceHits<'a> {
     shown: Shown<'a>,
     rows: Vec<Row>,
     /// Where all of it is: the words and the address of each link.
@@ -119,7 +119,7 @@ fn lookups<'a>(shown: &Shown<'a>) -> Vec<Question<'a>> {
     shown.service.page.lookups.iter().filter_map(question_of).collect()
 }
 
-async fn find<'a>(reads: &dyn Reads, shown: Shown<'a>, words: &str) -> Found<'a> {
+async fn find<'a>(reads: &dyn Reads, shown: Shown<'a>, words: &str) -> ServiceHits<'a> {
     let by_number = reads.read(shown.service.name, "record", vec![("id".to_owned(), words.to_owned())]);
     let (by_number, mut found) = join(by_number, find_by_words(reads, shown, words)).await;
     if let Ok(answer) = by_number {
@@ -129,7 +129,7 @@ async fn find<'a>(reads: &dyn Reads, shown: Shown<'a>, words: &str) -> Found<'a>
 }
 
 /// What is shown of a service: few records, each once, and a link to the others.
-fn finished(mut found: Found<'_>) -> Found<'_> {
+fn finished(mut found: ServiceHits<'_>) -> ServiceHits<'_> {
     Row::first_of_each(&mut found.rows);
     found.rows.truncate(SHOWN_MAX);
     let (shown, all) = (found.shown, &mut found.all);
@@ -143,8 +143,8 @@ fn finished(mut found: Found<'_>) -> Found<'_> {
 }
 
 /// What a service finds by the arguments of its own search that have an index.
-async fn find_by_words<'a>(reads: &dyn Reads, shown: Shown<'a>, words: &str) -> Found<'a> {
-    let found = Found { shown, rows: Vec::new(), all: Vec::new(), slow: Vec::new(), unsearched: String::new() };
+async fn find_by_words<'a>(reads: &dyn Reads, shown: Shown<'a>, words: &str) -> ServiceHits<'a> {
+    let found = ServiceHits { shown, rows: Vec::new(), all: Vec::new(), slow: Vec::new(), unsearched: String::new() };
     let page = shown.service.page;
     let asked = [questions(&shown, page.searches), lookups(&shown)].concat();
     let slow = questions(&shown, page.slow_searches);
@@ -159,7 +159,7 @@ async fn find_by_words<'a>(reads: &dyn Reads, shown: Shown<'a>, words: &str) -> 
 }
 
 /// What a service finds by the arguments of its own search that have no index.
-async fn find_slowly<'a>(reads: &dyn Reads, mut found: Found<'a>, words: &str) -> Found<'a> {
+async fn find_slowly<'a>(reads: &dyn Reads, mut found: ServiceHits<'a>, words: &str) -> ServiceHits<'a> {
     let asked = questions(&found.shown, found.shown.service.page.slow_searches);
     if asked.is_empty() {
         return found;
@@ -181,7 +181,7 @@ fn link(shown: &Shown<'_>, question: &Question<'_>, words: &str, verb: &str) -> 
 }
 
 /// Adds what a service answers to some questions, and why if it refuses all of them.
-async fn ask<'a>(reads: &dyn Reads, mut found: Found<'a>, asked: &[Question<'a>], words: &str) -> Found<'a> {
+async fn ask<'a>(reads: &dyn Reads, mut found: ServiceHits<'a>, asked: &[Question<'a>], words: &str) -> ServiceHits<'a> {
     let shown = found.shown;
     let answers = join_all(asked.iter().map(|Question { operation, argument, kind }| {
         let mut given = vec![((*argument).to_owned(), words.to_owned()), ("limit".to_owned(), SHOWN_MAX.to_string())];
@@ -218,8 +218,8 @@ async fn ask<'a>(reads: &dyn Reads, mut found: Found<'a>, asked: &[Question<'a>]
 }
 
 /// The services that could not search for the words, so that nobody takes their silence for an answer.
-fn unsearched(found: &[Found<'_>]) -> Markup {
-    let silent: Vec<&Found<'_>> = found.iter().filter(|found| !found.unsearched.is_empty() && found.rows.is_empty()).collect();
+fn unsearched(found: &[ServiceHits<'_>]) -> Markup {
+    let silent: Vec<&ServiceHits<'_>> = found.iter().filter(|found| !found.unsearched.is_empty() && found.rows.is_empty()).collect();
     html! {
         @if !silent.is_empty() {
             section aria-labelledby="unsearched" {

@@ -189,12 +189,12 @@ pub enum Signed<'a> {
 
 /// A signed note, parsed and not yet verified.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Note<'a> {
+pub struct SignedNote<'a> {
     text: &'a str,
     signatures: Vec<SignatureLine<'a>>,
 }
 
-impl<'a> Note<'a> {
+impl<'a> SignedNote<'a> {
     /// Parses a note; `None` if the text does not have the form of a note.
     #[must_use]
     pub fn parse(note: &'a str) -> Option<Self> {
@@ -316,7 +316,7 @@ mod tests {
         assert_eq!(*cosigner.verifier(), witness());
         assert_eq!(cosigner.cosign(TEXT, TIME_S), WITNESS_LINE);
         let note = format!("{TEXT}\n{LOG_LINE}\n{WITNESS_LINE}\n");
-        let note = Note::parse(&note).unwrap();
+        let note = SignedNote::parse(&note).unwrap();
         assert_eq!(note.text(), TEXT);
         assert_eq!(note.signed_by(&log()), Signed::Valid { line: LOG_LINE, time_s: 0 });
         assert_eq!(note.signed_by(&witness()), Signed::Valid { line: WITNESS_LINE, time_s: TIME_S });
@@ -331,7 +331,7 @@ mod tests {
         let other = Cosigner::new("witness.example/w2", &[2; 32]).unwrap();
         let signed = |text: &str, lines: &[&str], key: &VerifierKey| {
             let lines: String = lines.iter().map(|line| format!("{line}\n")).collect();
-            match Note::of_lines(text, &lines).unwrap().signed_by(key) {
+            match SignedNote::of_lines(text, &lines).unwrap().signed_by(key) {
                 Signed::Absent => "absent",
                 Signed::Invalid => "invalid",
                 Signed::Valid { .. } => "valid",
@@ -376,9 +376,9 @@ mod tests {
     #[test]
     fn malformed_notes_are_refused() {
         let note = format!("{TEXT}\n{LOG_LINE}\n");
-        assert!(Note::parse(&note).is_some());
+        assert!(SignedNote::parse(&note).is_some());
         let many = |lines: usize| format!("{TEXT}\n{}", format!("{LOG_LINE}\n").repeat(lines));
-        assert!(Note::parse(&many(SIGNATURES_MAX)).is_some());
+        assert!(SignedNote::parse(&many(SIGNATURES_MAX)).is_some());
         for bad in [
             String::new(),
             TEXT.to_owned(),
@@ -391,9 +391,9 @@ mod tests {
             note.replace("\n1\n", "\r\n1\n"),
             many(SIGNATURES_MAX + 1),
         ] {
-            assert_eq!(Note::parse(&bad), None, "{bad:?}");
+            assert_eq!(SignedNote::parse(&bad), None, "{bad:?}");
         }
-        let checkpoint = |text: &str| Note::of_lines(text, "").unwrap().checkpoint();
+        let checkpoint = |text: &str| SignedNote::of_lines(text, "").unwrap().checkpoint();
         assert!(checkpoint(TEXT).is_some());
         for (from, to) in [
             ("\n1\n", "\n01\n"),

@@ -22,24 +22,24 @@ pub use self::removed::{driver, remove_keyspace, remove_topics};
 pub use self::small_disk::SmallDisk;
 
 /// A server's address, or the reason why there is none.
-pub type Found = Result<String, String>;
+pub type ServerAddress = Result<String, String>;
 
 /// Returns `host:port` of a Kafka broker. `HIGHWATER_TEST_KAFKA` names a running one.
-pub fn kafka() -> Found {
-    static FOUND: OnceLock<Found> = OnceLock::new();
-    FOUND.get_or_init(|| found("kafka", "HIGHWATER_TEST_KAFKA", "kafka://")).clone()
+pub fn kafka() -> ServerAddress {
+    static ADDRESS: OnceLock<ServerAddress> = OnceLock::new();
+    ADDRESS.get_or_init(|| find_or_start("kafka", "HIGHWATER_TEST_KAFKA", "kafka://")).clone()
 }
 
 /// Returns `host:port` of a CQL node. `HIGHWATER_TEST_CQL` names a running one.
-pub fn cql() -> Found {
-    static FOUND: OnceLock<Found> = OnceLock::new();
-    FOUND.get_or_init(|| found("cql", "HIGHWATER_TEST_CQL", "scylla://")).clone()
+pub fn cql() -> ServerAddress {
+    static ADDRESS: OnceLock<ServerAddress> = OnceLock::new();
+    ADDRESS.get_or_init(|| find_or_start("cql", "HIGHWATER_TEST_CQL", "scylla://")).clone()
 }
 
 /// Returns the address of a schema registry, `http://…`. `HIGHWATER_TEST_REGISTRY` names a running one.
-pub fn registry() -> Found {
-    static FOUND: OnceLock<Found> = OnceLock::new();
-    FOUND.get_or_init(|| found("registry", "HIGHWATER_TEST_REGISTRY", "registry: ")).clone()
+pub fn registry() -> ServerAddress {
+    static ADDRESS: OnceLock<ServerAddress> = OnceLock::new();
+    ADDRESS.get_or_init(|| find_or_start("registry", "HIGHWATER_TEST_REGISTRY", "registry: ")).clone()
 }
 
 /// Returns the server, or `None` after reporting that `test` was not run and why: on standard error, and in the file that
@@ -81,7 +81,7 @@ pub fn unique(prefix: &str) -> String {
     format!("{prefix}_{:x}_{:x}_{}", since.as_millis(), std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed))
 }
 
-fn found(engine: &str, variable: &str, scheme: &str) -> Found {
+fn find_or_start(engine: &str, variable: &str, scheme: &str) -> ServerAddress {
     if let Ok(address) = std::env::var(variable) {
         return Ok(address);
     }

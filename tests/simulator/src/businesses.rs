@@ -11,7 +11,7 @@ use jiff::ToSpan;
 use jiff::civil::Date;
 use serde_json::{Value, json};
 use simulated_world::answer::Answer;
-use simulated_world::days::{Daily, Place};
+use simulated_world::days::{Daily, DayPosition};
 use simulated_world::faults::Plan;
 use simulated_world::json::joined;
 use simulated_world::query::Query;
@@ -48,7 +48,7 @@ fn rows(register: Register, world: &World) -> Vec<Value> {
             CONNECTICUT.all(world).map(|place| connecticut(CONNECTICUT.random(world, place), place.number(), place.day)).collect()
         }
         Register::NewYork => {
-            let events = |place: Place| new_york(NEW_YORK.random(world, place), place.number(), place.day);
+            let events = |place: DayPosition| new_york(NEW_YORK.random(world, place), place.number(), place.day);
             NEW_YORK.all(world).flat_map(events).collect()
         }
         Register::Oregon => (0..OREGON_ENTITIES).flat_map(|number| oregon(world, number)).collect(),
@@ -94,7 +94,7 @@ fn carrier(random: Random, number: u64, day: Date) -> Value {
 }
 
 /// The authority that a carrier is granted on the day on which it is added.
-fn granted(place: Place) -> Value {
+fn granted(place: DayPosition) -> Value {
     let kind = ["Broker", "Motor Carrier"][usize::from(place.index > 0)];
     let number = place.number();
     json!({

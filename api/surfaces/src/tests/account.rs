@@ -4,7 +4,7 @@ use access::keys::Key;
 use access::session;
 use serde_json::json;
 
-use super::{Ask, Fixture, Read, ask, send};
+use super::{Ask, Fixture, TextResponse, ask, send};
 
 const OWN: (&str, &str) = ("origin", "https://fake.example");
 const BROWSER: (&str, &str) = ("accept", "text/html");
@@ -15,7 +15,7 @@ fn form(path: &str, body: &str) -> Ask {
 }
 
 /// Checks what holds for every response of the portal, and returns it.
-async fn read(fixture: &Fixture, request: Ask) -> Read {
+async fn read(fixture: &Fixture, request: Ask) -> TextResponse {
     let shown = format!("{request:?}");
     let read = send(fixture, request).await;
     assert_eq!((read.header("cache-control"), read.header("referrer-policy")), ("no-store", "same-origin"), "{shown}");

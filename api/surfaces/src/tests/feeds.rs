@@ -62,11 +62,11 @@ impl Feed {
         Arc::new(Site::new(Arc::new(context), vec![service], Arc::new(|| Ok(()))).unwrap())
     }
 
-    async fn ask(&self, ask: Ask) -> Read {
+    async fn ask(&self, ask: Ask) -> TextResponse {
         ask.reply(Arc::clone(&self.site)).await
     }
 
-    async fn get(&self, path: &str) -> Read {
+    async fn get(&self, path: &str) -> TextResponse {
         self.ask(ask().path(path)).await
     }
 }
@@ -442,7 +442,7 @@ fn offset(seq: u64) -> String {
 }
 
 /// The seqs in an answer of a stream.
-fn streamed(read: &Read) -> Vec<u64> {
+fn streamed(read: &TextResponse) -> Vec<u64> {
     read.json().as_array().unwrap().iter().map(|change| change["seq"].as_u64().unwrap()).collect()
 }
 

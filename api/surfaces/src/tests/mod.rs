@@ -276,13 +276,13 @@ impl Fixture {
 }
 
 /// A response that was read.
-pub(super) struct Read {
+pub(super) struct TextResponse {
     pub(super) status: StatusCode,
     pub(super) headers: http::HeaderMap,
     pub(super) body: String,
 }
 
-impl Read {
+impl TextResponse {
     pub(super) fn json(&self) -> Value {
         serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{error}: {}", self.body))
     }
@@ -335,19 +335,19 @@ impl Ask {
         self
     }
 
-    pub(super) async fn reply(self, site: Arc<Site>) -> Read {
+    pub(super) async fn reply(self, site: Arc<Site>) -> TextResponse {
         let response = TowerToHyperService::new(warp::service(filter(site))).call(self.0).await.unwrap();
         let (parts, body) = response.into_parts();
         let body = body.collect().await.unwrap().to_bytes();
-        Read { status: parts.status, headers: parts.headers, body: String::from_utf8(body.to_vec()).unwrap() }
+        TextResponse { status: parts.status, headers: parts.headers, body: String::from_utf8(body.to_vec()).unwrap() }
     }
 }
 
 /// Sends a request to the fictional service.
-pub(super) async fn send(fixture: &Fixture, request: Ask) -> Read {
+pub(super) async fn send(fixture: &Fixture, request: Ask) -> TextResponse {
     request.reply(fixture.site(Arc::new(|| Ok(())))).await
 }
 
-pub(super) async fn get(fixture: &Fixture, path: &str) -> Read {
+pub(super) async fn get(fixture: &Fixture, path: &str) -> TextResponse {
     send(fixture, ask().path(path)).await
 }

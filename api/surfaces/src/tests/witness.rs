@@ -9,7 +9,7 @@ use futures_util::future::join_all;
 use proofs::hash::Hash32;
 use proofs::receipt::SigningKeys;
 use proofs::tree::{self, Checkpoint, Question};
-use transparency::note::{KeyType, Note, Signed, VerifierKey};
+use transparency::note::{KeyType, Signed, SignedNote, VerifierKey};
 use transparency::witness::{KnownLog, OwnWitness, RecordPlace, Witnessing};
 
 use super::*;
@@ -76,15 +76,15 @@ fn recording_in(directory: &Path) -> Fixture {
     witness(Fixture::new(|_| {}), RecordPlace::Directory(directory.to_owned()))
 }
 
-async fn submit(fixture: &Fixture, body: &str) -> Read {
+async fn submit(fixture: &Fixture, body: &str) -> TextResponse {
     send(fixture, ask().method("POST").path("/witness/add-checkpoint").body(body.to_owned())).await
 }
 
 /// Whether the lines of an answer are the witness's own cosignature of a requested checkpoint.
-fn is_cosigned(read: &Read, request: &str) -> bool {
+fn is_cosigned(read: &TextResponse, request: &str) -> bool {
     let key = VerifierKey::parse("witness.example/w1+df1c0a35+BIE5dw6ofRdfVqNUZsNMfszLjYqRtO43ol32D1uPybOU", KeyType::Cosignature).unwrap();
-    let text = Note::parse(request.split_once("\n\n").unwrap().1).unwrap().text();
-    let lines = Note::of_lines(text, &read.body).unwrap();
+    let text = SignedNote::parse(request.split_once("\n\n").unwrap().1).unwrap().text();
+    let lines = SignedNote::of_lines(text, &read.body).unwrap();
     read.status == StatusCode::OK && matches!(lines.signed_by(&key), Signed::Valid { time_s, .. } if time_s > 1_700_000_000)
 }
 
@@ -180,7 +180,7 @@ async fn one_history_wins() {
                 let request = ask().method("POST").path("/witness/add-checkpoint").body(body);
                 tokio::spawn(request.reply(Arc::clone(&site)))
             });
-            let answers: Vec<Read> = join_all(requests).await.into_iter().map(Result::unwrap).collect();
+            let answers: Vec<TextResponse> = join_all(requests).await.into_iter().map(Result::unwrap).collect();
             let cosigned = answers.iter().filter(|read| read.status == StatusCode::OK).count();
             // Over the second checkpoint only the fork that won the first one has a proof.
             assert_eq!(cosigned, 1, "{place:?} {old}");

@@ -5,7 +5,7 @@ use crate::witness::Witnessing;
 use operation::context::Part;
 use std::collections::BTreeMap;
 
-use crate::note::{Note, Signed};
+use crate::note::{Signed, SignedNote};
 use schemas::views::receipts::SignedCheckpoint;
 
 use super::remote::{Cosignature, Witness};
@@ -54,12 +54,12 @@ pub(super) async fn store(ctx: &Context, service: &str, witness: &Witness, cosig
 
 /// A checkpoint with the cosignatures over exactly its text, in the order in which the witnesses are configured.
 fn joined(ctx: &Context, note: &str, row: &Row) -> String {
-    let Some(text) = Note::parse(note).map(|read| read.text()) else { return note.to_owned() };
+    let Some(text) = SignedNote::parse(note).map(|read| read.text()) else { return note.to_owned() };
     let mut note = note.to_owned();
     for witness in &Witnessing::of(ctx).asked {
         let cosignature = row.get(&witness.key.to_string()).map(|cosignature| format!("{}\n", cosignature.line)).unwrap_or_default();
         // Verified again, because a cosignature over another text must not be served with this one.
-        if let Some(Signed::Valid { line, .. }) = Note::of_lines(text, &cosignature).map(|lines| lines.signed_by(&witness.key)) {
+        if let Some(Signed::Valid { line, .. }) = SignedNote::of_lines(text, &cosignature).map(|lines| lines.signed_by(&witness.key)) {
             note.push_str(line);
             note.push('\n');
         }

@@ -1,6 +1,6 @@
 //! The files about checkpoints that every service with a signed tree serves below its base address.
 
-use crate::note::{KeyType, Note, VerifierKey};
+use crate::note::{KeyType, SignedNote, VerifierKey};
 use proofs::hash::Hash32;
 use schemas::views::receipts::SignedCheckpoint;
 
@@ -52,6 +52,6 @@ impl CheckpointFile {
 
 /// The verifier key of a checkpoint, whose name is the origin; `None` if the checkpoint is damaged.
 fn log_key(sealed: &SignedCheckpoint) -> Option<VerifierKey> {
-    let origin = Note::parse(&sealed.note)?.checkpoint()?.origin;
+    let origin = SignedNote::parse(&sealed.note)?.checkpoint()?.origin;
     VerifierKey::new(&origin, KeyType::Ed25519, &Hash32::from_hex(&sealed.public_key_hex)?.0).ok()
 }

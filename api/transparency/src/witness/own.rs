@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::note::{Cosigner, KeyError, KeyType, Note, Signed, VerifierKey};
+use crate::note::{Cosigner, KeyError, KeyType, Signed, SignedNote, VerifierKey};
 use proofs::hash::Hash32;
 use proofs::tree::{Checkpoint, is_consistent};
 
@@ -93,7 +93,7 @@ impl OwnWitness {
         let body = std::str::from_utf8(body).map_err(|_| Refusal::Malformed("the body is not UTF-8"))?;
         let submitted =
             AddCheckpoint::parse(body).ok_or(Refusal::Malformed("the body is no old size, proof, empty line and checkpoint"))?;
-        let note = Note::parse(submitted.note).ok_or(Refusal::Malformed("the checkpoint is no signed note"))?;
+        let note = SignedNote::parse(submitted.note).ok_or(Refusal::Malformed("the checkpoint is no signed note"))?;
         let next = note.checkpoint().ok_or(Refusal::Malformed("the signed note is no checkpoint"))?;
         let keys = self.logs.get(&next.origin).ok_or(Refusal::UnknownLog)?;
         let lines = signatures(&note, keys).ok_or(Refusal::NotSigned)?;
@@ -152,7 +152,7 @@ impl OwnWitness {
 }
 
 /// The valid signature lines of a log; `None` if there is none, or if one of a known key does not verify.
-fn signatures<'a>(note: &Note<'a>, keys: &[VerifierKey]) -> Option<Vec<&'a str>> {
+fn signatures<'a>(note: &SignedNote<'a>, keys: &[VerifierKey]) -> Option<Vec<&'a str>> {
     let mut lines = Vec::new();
     for key in keys {
         match note.signed_by(key) {

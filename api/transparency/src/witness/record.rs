@@ -6,7 +6,7 @@
 
 use std::path::PathBuf;
 
-use crate::note::Note;
+use crate::note::SignedNote;
 use proofs::hash::Hash32;
 use proofs::tree::Checkpoint;
 use serde::{Deserialize, Serialize};
@@ -47,7 +47,7 @@ pub(super) struct ReadRecord {
 impl ReadRecord {
     /// The newest checkpoint that was cosigned; `None` if none was, or if it cannot be read.
     pub(super) fn checkpoint(&self) -> Option<Checkpoint> {
-        Note::parse(&self.cosigned.as_ref()?.note)?.checkpoint()
+        SignedNote::parse(&self.cosigned.as_ref()?.note)?.checkpoint()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::note::{KeyError, KeyType, Note, Signed, VerifierKey, decimal};
+use crate::note::{KeyError, KeyType, Signed, SignedNote, VerifierKey, decimal};
 use operation::context::Context;
 use operation::problem::Problem;
 use reqwest::header::CONTENT_TYPE;
@@ -136,8 +136,8 @@ impl Witness {
 
     /// The cosignature in an answer; `None` if it has no valid cosignature of this witness. Signatures of other keys are ignored.
     pub(super) fn cosignature(&self, note: &str, size: u64, lines: &str) -> Option<Cosignature> {
-        let text = Note::parse(note)?.text();
-        let Signed::Valid { line, time_s } = Note::of_lines(text, lines)?.signed_by(&self.key) else { return None };
+        let text = SignedNote::parse(note)?.text();
+        let Signed::Valid { line, time_s } = SignedNote::of_lines(text, lines)?.signed_by(&self.key) else { return None };
         Some(Cosignature { note: note.to_owned(), size, line: line.to_owned(), time_s })
     }
 

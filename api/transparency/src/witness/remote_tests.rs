@@ -46,7 +46,7 @@ async fn made_of(answer: String) -> String {
 /// the reason names every other answer.
 #[tokio::test]
 async fn answers() {
-    let text = Note::parse(NOTE).unwrap().text();
+    let text = SignedNote::parse(NOTE).unwrap().text();
     let good = cosigner(2).cosign(text, 1_700_000_000);
     let (stranger, other) = (cosigner(3).cosign(text, 1_700_000_000), cosigner(2).cosign(&text.replace("\n3\n", "\n4\n"), 1_700_000_000));
     let answer = |status: &str, body: &str| format!("HTTP/1.1 {status} X\r\ncontent-length: {}\r\n\r\n{body}", body.len());

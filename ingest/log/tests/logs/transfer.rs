@@ -167,10 +167,10 @@ async fn a_record_too_large_is_named() {
 }
 
 /// Topic, partition and offset.
-type Place<'a> = (&'a str, i32, i64);
+type RowPosition<'a> = (&'a str, i32, i64);
 
 /// An archive with these end offsets in its header and these rows of topic, partition and offset.
-fn written(ends: &str, rows: &[Place]) -> Vec<u8> {
+fn written(ends: &str, rows: &[RowPosition]) -> Vec<u8> {
     let schema = apache_avro::Schema::parse_str(include_str!("../../src/transfer/record.avsc")).unwrap();
     let mut writer = apache_avro::Writer::new(&schema, Vec::new()).unwrap();
     writer.add_user_metadata("highwater.ends".to_owned(), ends).unwrap();
@@ -194,7 +194,7 @@ fn written(ends: &str, rows: &[Place]) -> Vec<u8> {
 async fn wrong_archives_are_refused() {
     let dir = tempfile::tempdir().unwrap();
     let log = open(dir.path());
-    let cases: [(&str, &[Place], &str); 7] = [
+    let cases: [(&str, &[RowPosition], &str); 7] = [
         (r#"{"accounts":[2]}"#, &[("accounts", 0, 1)], "offset 1 of accounts/0 where 0 must come"),
         (r#"{"accounts":[2]}"#, &[("accounts", 0, -1)], "offset -1 of accounts/0 where 0 must come"),
         (r#"{"accounts":[2]}"#, &[("accounts", 1, 0)], "records of accounts/1"),

@@ -258,7 +258,7 @@ async fn changed_sequence_numbers_heal() {
 async fn other_views_are_served() {
     let dir = tempfile::tempdir().unwrap();
     make(dir.path()).await;
-    let manifest::Found::Manifest(manifest) = manifest::read(dir.path()).unwrap() else { panic!() };
+    let manifest::ManifestState::Manifest(manifest) = manifest::read(dir.path()).unwrap() else { panic!() };
     std::fs::remove_file(dir.path().join(format!("store/keyspaces/{}/current", manifest.keyspaces["tested.g1.rows"]))).unwrap();
     let store = open(dir.path());
     assert_eq!(check_rows(&*store.live(&OTHER).await.unwrap(), "the other view").await.unwrap(), Seq(LAST));

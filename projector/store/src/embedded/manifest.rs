@@ -27,7 +27,7 @@ pub(super) struct Manifest {
 
 /// The result of reading the manifest.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Found {
+pub(super) enum ManifestState {
     /// There is none.
     Nothing,
     /// It is whole, and of this format or an older one.
@@ -44,12 +44,12 @@ pub(super) fn path(dir: &Path) -> PathBuf {
 }
 
 /// Reads the manifest.
-pub(super) fn read(dir: &Path) -> io::Result<Found> {
-    let Some(bytes) = durable_file::read(&path(dir))? else { return Ok(Found::Nothing) };
+pub(super) fn read(dir: &Path) -> io::Result<ManifestState> {
+    let Some(bytes) = durable_file::read(&path(dir))? else { return Ok(ManifestState::Nothing) };
     Ok(match decode(&bytes) {
-        None => Found::Damaged,
-        Some(manifest) if manifest.format > FORMAT => Found::Newer(manifest.format),
-        Some(manifest) => Found::Manifest(manifest),
+        None => ManifestState::Damaged,
+        Some(manifest) if manifest.format > FORMAT => ManifestState::Newer(manifest.format),
+        Some(manifest) => ManifestState::Manifest(manifest),
     })
 }
 
@@ -81,20 +81,20 @@ mod tests {
     #[test]
     fn changed_manifests_are_noticed() {
         let dir = tempfile::tempdir().unwrap();
-        assert_eq!(read(dir.path()).unwrap(), Found::Nothing);
+        assert_eq!(read(dir.path()).unwrap(), ManifestState::Nothing);
         let manifest = Manifest { format: FORMAT, keyspaces: BTreeMap::from([("meta".to_owned(), 1)]), commit: 9 };
         manifest.write(dir.path()).unwrap();
-        assert_eq!(read(dir.path()).unwrap(), Found::Manifest(manifest.clone()));
+        assert_eq!(read(dir.path()).unwrap(), ManifestState::Manifest(manifest.clone()));
         let whole = fs::read(path(dir.path())).unwrap();
         for at in 0..whole.len() {
             let mut damaged = whole.clone();
             damaged[at] ^= 4;
             fs::write(path(dir.path()), damaged).unwrap();
-            assert_eq!(read(dir.path()).unwrap(), Found::Damaged, "byte {at}");
+            assert_eq!(read(dir.path()).unwrap(), ManifestState::Damaged, "byte {at}");
             fs::write(path(dir.path()), &whole[..at]).unwrap();
-            assert_eq!(read(dir.path()).unwrap(), Found::Damaged, "cut at {at}");
+            assert_eq!(read(dir.path()).unwrap(), ManifestState::Damaged, "cut at {at}");
         }
         Manifest { format: FORMAT + 1, ..manifest }.write(dir.path()).unwrap();
-        assert_eq!(read(dir.path()).unwrap(), Found::Newer(FORMAT + 1));
+        assert_eq!(read(dir.path()).unwrap(), ManifestState::Newer(FORMAT + 1));
     }
 }

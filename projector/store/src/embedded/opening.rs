@@ -22,7 +22,7 @@ use disk_files::{durable_file, journal};
 use fjall::Database;
 
 use super::failure::{engine, opening};
-use super::manifest::{self, FORMAT, Found, Manifest};
+use super::manifest::{self, FORMAT, Manifest, ManifestState};
 use super::names::{META, NUMBER, split_name};
 use super::values::Values;
 use crate::store::Error;
@@ -82,10 +82,10 @@ pub(super) fn check(dir: &Path) -> Result<Checked, Fault> {
     let has_store = version.exists() || !keyspaces.is_empty();
     let path = manifest::path(dir);
     let manifest = match (manifest::read(dir).map_err(failed)?, has_store) {
-        (Found::Nothing, false) => return Ok(Checked::default()),
-        (Found::Nothing, true) => return Err(Fault::Damaged(format!("{} is missing", path.display()))),
-        (Found::Damaged, _) => return Err(Fault::Damaged(format!("{} differs from its checksum", path.display()))),
-        (Found::Newer(format), _) => {
+        (ManifestState::Nothing, false) => return Ok(Checked::default()),
+        (ManifestState::Nothing, true) => return Err(Fault::Damaged(format!("{} is missing", path.display()))),
+        (ManifestState::Damaged, _) => return Err(Fault::Damaged(format!("{} differs from its checksum", path.display()))),
+        (ManifestState::Newer(format), _) => {
             let what = format!(
                 "the view store at {} has format {format}, but this version of the program writes format {FORMAT}: start the newer version, or remove that \
                  directory, so that this version rebuilds the views from the log",
@@ -93,8 +93,8 @@ pub(super) fn check(dir: &Path) -> Result<Checked, Fault> {
             );
             return Err(Fault::Refused(Error::Unavailable { what, source: None }));
         }
-        (Found::Manifest(_), false) => return Err(Fault::Damaged(format!("{} is missing", version.display()))),
-        (Found::Manifest(manifest), true) => manifest,
+        (ManifestState::Manifest(_), false) => return Err(Fault::Damaged(format!("{} is missing", version.display()))),
+        (ManifestState::Manifest(manifest), true) => manifest,
     };
     if fs::metadata(&version).map_or(0, |version| version.len()) == 0 {
         return Err(Fault::Damaged(format!("{} is missing or empty", version.display())));

@@ -58,8 +58,8 @@ impl Standing<'_> {
     }
 }
 
-/// The place of a version among others: the skeleton of the mark, the first letters of its text, the serial number and the position of the change.
-type Place = (u32, u64, u32, u32);
+/// What versions are sorted by: the skeleton of the mark, the first letters of its text, the serial number and the position of the change.
+type SortKey = (u32, u64, u32, u32);
 
 /// The numbers of a version. They are next to each other in memory, because a check reads most of them of each row that it finds, and many rows that it
 /// finds are far from each other.
@@ -153,18 +153,18 @@ impl Columns {
         }
     }
 
-    /// The place of the version in a row.
-    fn place_of(&self, row: usize) -> Option<Place> {
+    /// What the version in a row is sorted by.
+    fn sort_key(&self, row: usize) -> Option<SortKey> {
         let Row { serial, since, skeleton, .. } = self.rows.get(row)?;
         Some((skeleton.bits(), packed(self.text(row)), *serial, *since))
     }
 
-    /// The same versions in the order of their places.
+    /// The same versions in order.
     pub(super) fn ordered(&self) -> Self {
-        let mut places: Vec<(Place, usize)> = (0..self.len()).filter_map(|row| Some((self.place_of(row)?, row))).collect();
-        places.sort_unstable();
+        let mut keys: Vec<(SortKey, usize)> = (0..self.len()).filter_map(|row| Some((self.sort_key(row)?, row))).collect();
+        keys.sort_unstable();
         let mut out = Self::default();
-        places.into_iter().for_each(|(_, row)| out.copy(self, row));
+        keys.into_iter().for_each(|(_, row)| out.copy(self, row));
         out
     }
 
@@ -172,19 +172,19 @@ impl Columns {
     pub(super) fn merged(one: &Self, other: &Self) -> Self {
         let mut out = Self::default();
         let (mut row, mut its) = (0, 0);
-        let (mut place, mut its_place) = (one.place_of(row), other.place_of(its));
+        let (mut key, mut its_key) = (one.sort_key(row), other.sort_key(its));
         loop {
-            match (place, its_place) {
+            match (key, its_key) {
                 (None, None) => return out,
                 (Some(a), b) if b.is_none_or(|b| a <= b) => {
                     out.copy(one, row);
                     row += 1;
-                    place = one.place_of(row);
+                    key = one.sort_key(row);
                 }
                 _ => {
                     out.copy(other, its);
                     its += 1;
-                    its_place = other.place_of(its);
+                    its_key = other.sort_key(its);
                 }
             }
         }

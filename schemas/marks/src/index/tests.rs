@@ -80,7 +80,7 @@ fn entry(random: &mut StdRng) -> Entry {
 }
 
 /// A mark with its normal form, if it has a word.
-struct Known {
+struct KnownMark {
     entry: Entry,
     mark: Option<Mark>,
     pseudo_marks: Vec<Mark>,
@@ -89,7 +89,7 @@ struct Known {
 /// The register as a list of changes of each mark, without an index.
 #[derive(Default)]
 struct Register {
-    marks: BTreeMap<u32, Vec<(u32, Option<Known>)>>,
+    marks: BTreeMap<u32, Vec<(u32, Option<KnownMark>)>>,
 }
 
 impl Register {
@@ -100,14 +100,14 @@ impl Register {
         let (is_new, was_live) = (versions.is_empty(), before.is_some_and(|known| known.entry.is_live));
         let known = after.clone().map(|entry| {
             let pseudo_marks = entry.pseudo_marks.iter().filter_map(|text| Mark::new(text)).collect();
-            Known { mark: Mark::new(&entry.text), pseudo_marks, entry }
+            KnownMark { mark: Mark::new(&entry.text), pseudo_marks, entry }
         });
         versions.push((seq, known));
         Change { seq, serial, is_new, was_live, after }
     }
 
     /// The marks that are not dead at a position.
-    fn at(&self, at: u32) -> impl Iterator<Item = (u32, &Known)> {
+    fn at(&self, at: u32) -> impl Iterator<Item = (u32, &KnownMark)> {
         self.marks.iter().filter_map(move |(serial, versions)| {
             let version = versions.iter().rev().find(|(seq, _)| *seq <= at)?;
             Some((*serial, version.1.as_ref()?))
@@ -115,7 +115,7 @@ impl Register {
     }
 
     fn find(&self, name: &Mark, at: u32) -> Vec<Hit> {
-        let hit = |(serial, known): (u32, &Known)| {
+        let hit = |(serial, known): (u32, &KnownMark)| {
             let mark = known.mark.as_ref()?;
             let is_pseudo = known.pseudo_marks.iter().any(|text| text.compact() == name.compact());
             let rule = match similar(name, mark) {

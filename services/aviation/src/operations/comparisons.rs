@@ -141,7 +141,7 @@ fn write_name(name: &str, out: &mut Vec<u8>) {
 type List = Vec<Arc<SharedDirective>>;
 
 /// The directives that may apply to an aircraft, in the order of answers.
-pub type Found = Arc<Vec<Compared>>;
+pub type ComparedDirectives = Arc<Vec<Compared>>;
 
 /// The results of comparisons with serial numbers, by the position of the directive among those that were found.
 type WithSerials = HashMap<usize, Vec<Arc<WrittenOutcome>>>;
@@ -151,7 +151,7 @@ type WithSerials = HashMap<usize, Vec<Arc<WrittenOutcome>>>;
 #[derive(Default)]
 pub struct Comparisons {
     lists: HashMap<String, Arc<List>>,
-    found: HashMap<ResolvedAircraft, (Found, WithSerials)>,
+    found: HashMap<ResolvedAircraft, (ComparedDirectives, WithSerials)>,
 }
 
 impl Comparisons {
@@ -160,7 +160,7 @@ impl Comparisons {
     ///
     /// # Errors
     /// `unavailable`.
-    pub async fn directives_for(&mut self, reader: &Reader<Aviation>, aircraft: &ResolvedAircraft) -> Result<Found, Problem> {
+    pub async fn directives_for(&mut self, reader: &Reader<Aviation>, aircraft: &ResolvedAircraft) -> Result<ComparedDirectives, Problem> {
         tokio::task::yield_now().await;
         let names = aircraft.with_serial(None);
         let (found, mut written) = match self.found.remove(&names) {
@@ -173,7 +173,7 @@ impl Comparisons {
     }
 
     /// The directives for an aircraft without its serial number.
-    async fn compared(&mut self, reader: &Reader<Aviation>, names: &ResolvedAircraft) -> Result<Found, Problem> {
+    async fn compared(&mut self, reader: &Reader<Aviation>, names: &ResolvedAircraft) -> Result<ComparedDirectives, Problem> {
         let mut lists = Vec::new();
         for key in keys_for(names) {
             let list = match self.lists.get(&key) {
@@ -197,7 +197,7 @@ impl Comparisons {
 
 /// The same directives, compared with the serial number of an aircraft where that can make a difference. Results that were written for another aircraft of
 /// these names are taken from `written`.
-fn with_serial(found: &Found, aircraft: &ResolvedAircraft, written: &mut WithSerials) -> Found {
+fn with_serial(found: &ComparedDirectives, aircraft: &ResolvedAircraft, written: &mut WithSerials) -> ComparedDirectives {
     if aircraft.serial.is_none() {
         return Arc::clone(found);
     }
@@ -255,7 +255,7 @@ impl AircraftComparisons {
     }
 
     /// What was found, if it was made of the same lists.
-    fn found(&self, lists: &[Arc<List>]) -> Option<Found> {
+    fn found(&self, lists: &[Arc<List>]) -> Option<ComparedDirectives> {
         let is_same = |(known, list): (&Weak<List>, &Arc<List>)| std::ptr::eq(known.as_ptr(), Arc::as_ptr(list));
         if self.lists.len() != lists.len() || !self.lists.iter().zip(lists).all(is_same) {
             return None;
@@ -285,7 +285,7 @@ impl Part for KnownComparisons {}
 
 impl KnownComparisons {
     /// What is found in some lists, compared unless it was compared before.
-    fn found(&self, lists: &[Arc<List>], names: &ResolvedAircraft) -> Found {
+    fn found(&self, lists: &[Arc<List>], names: &ResolvedAircraft) -> ComparedDirectives {
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner).by_aircraft.get(names).map(Arc::clone);
         if let Some(found) = known.and_then(|known| known.found(lists)) {
             return found;
@@ -396,7 +396,7 @@ mod tests {
         let mut listed = BTreeSet::new();
         for model in ["PA-28-140", "PA-28-180", "PA-46-350P"] {
             let names = aircraft(model, None);
-            let found: Found = Arc::new(compare_all(&lists, &names).into_iter().map(|one| one.compared).collect());
+            let found: ComparedDirectives = Arc::new(compare_all(&lists, &names).into_iter().map(|one| one.compared).collect());
             assert_eq!(found.is_empty(), model == "PA-46-350P");
             let mut written = WithSerials::default();
             for serial in [None, Some("3999"), Some("4000"), Some("4155"), Some("9000"), Some("28-4100A")] {
@@ -423,7 +423,7 @@ mod tests {
     fn results_with_serial_numbers_are_written_once() {
         let lists: [Arc<List>; 1] = [Arc::new(vec![directive(0, Some((4_000, 4_100)))])];
         let names = aircraft("PA-28-140", None);
-        let found: Found = Arc::new(compare_all(&lists, &names).into_iter().map(|one| one.compared).collect());
+        let found: ComparedDirectives = Arc::new(compare_all(&lists, &names).into_iter().map(|one| one.compared).collect());
         let mut written = WithSerials::default();
         let outcomes: Vec<Arc<WrittenOutcome>> = ["4001", "4200", "4002", "4300"]
             .into_iter()

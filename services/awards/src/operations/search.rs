@@ -39,7 +39,8 @@ pub struct Arguments {
 
 /// The awards that match.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct Found {
+#[schemars(rename = "Found")]
+pub struct FoundAwards {
     /// Awards, the last modified first.
     pub awards: Vec<Shown>,
     /// How many awards are in this answer.
@@ -53,7 +54,7 @@ pub struct Found {
 
 impl Read for Arguments {
     type Service = Awards;
-    type Answer = Found;
+    type Answer = FoundAwards;
 
     const FILTER: &'static [&'static str] = &["naics", "agency"];
     const LIMIT: Option<usize> = Some(50);
@@ -77,7 +78,7 @@ impl Read for Arguments {
         }
     }
 
-    async fn answer(self, filter: Filter, reader: &mut Reader<Awards>) -> Result<Found, Problem> {
+    async fn answer(self, filter: Filter, reader: &mut Reader<Awards>) -> Result<FoundAwards, Problem> {
         let limit = reader.limit();
         let today = reader.today();
         let first = match self.start.as_deref() {
@@ -106,7 +107,7 @@ impl Read for Arguments {
             .await?;
         let awards: Vec<Shown> = found.records.into_iter().map(Shown::from).collect();
         let start = if found.extent.live { live_from.to_string() } else { start };
-        Ok(Found { count: awards.len(), awards, start, extent: found.extent })
+        Ok(FoundAwards { count: awards.len(), awards, start, extent: found.extent })
     }
 }
 

@@ -37,7 +37,8 @@ pub struct Arguments {
 
 /// The filings that match.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct Found {
+#[schemars(rename = "Found")]
+pub struct FoundFilings {
     /// Filings, the last filed first.
     pub filings: Vec<Filed>,
     /// How many filings are in this answer.
@@ -53,7 +54,7 @@ pub struct Found {
 
 impl Read for Arguments {
     type Service = Filings;
-    type Answer = Found;
+    type Answer = FoundFilings;
 
     const FILTER: &'static [&'static str] = &["form"];
     const LIMIT: Option<usize> = Some(50);
@@ -77,7 +78,7 @@ impl Read for Arguments {
         }
     }
 
-    async fn answer(self, filter: Filter, reader: &mut Reader<Filings>) -> Result<Found, Problem> {
+    async fn answer(self, filter: Filter, reader: &mut Reader<Filings>) -> Result<FoundFilings, Problem> {
         let limit = reader.limit();
         let last = day("end", self.end.as_deref())?.unwrap_or_else(|| reader.today());
         let first = day("start", self.start.as_deref())?.unwrap_or_else(|| last.saturating_sub(DAYS_DEFAULT.days()));
@@ -105,7 +106,7 @@ impl Read for Arguments {
         filings.sort_by(last_filed_first);
         let filings: Vec<Filed> = filings.into_iter().map(Filed::from).collect();
         let start = if found.extent.live { live_from.to_string() } else { start };
-        Ok(Found { count: filings.len(), filings, start, end, extent: found.extent })
+        Ok(FoundFilings { count: filings.len(), filings, start, end, extent: found.extent })
     }
 }
 

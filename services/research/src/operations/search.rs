@@ -33,7 +33,8 @@ pub struct Arguments {
 
 /// The grants and trials that match.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct Found {
+#[schemars(rename = "Found")]
+pub struct FoundFundings {
     /// Grants and trials.
     #[serde(flatten)]
     pub found: Fundings,
@@ -44,7 +45,7 @@ pub struct Found {
 
 impl Read for Arguments {
     type Service = Research;
-    type Answer = Found;
+    type Answer = FoundFundings;
 
     const FILTER: &'static [&'static str] = &["sponsorClass"];
     const LIMIT: Option<usize> = Some(50);
@@ -66,7 +67,7 @@ impl Read for Arguments {
         }
     }
 
-    async fn answer(self, filter: Filter, reader: &mut Reader<Research>) -> Result<Found, Problem> {
+    async fn answer(self, filter: Filter, reader: &mut Reader<Research>) -> Result<FoundFundings, Problem> {
         let (limit, class) = (reader.limit(), filter.sponsor_class);
         let keyword = self.keyword.clone();
         // Grants have no sponsors of other classes. Of those that they have, RePORTER's search does not know the class.
@@ -85,7 +86,7 @@ impl Read for Arguments {
         let Some(mut answers) = answers else {
             let criteria = filter.criteria().and(|change| has_words(&texts(&change.record), &self.keyword));
             let found = reader.search_recorded(criteria, limit, |a, b| (&b.published, &a.id).cmp(&(&a.published, &b.id))).await?;
-            return Ok(Found { found: Fundings::of(found.records), extent: found.extent });
+            return Ok(FoundFundings { found: Fundings::of(found.records), extent: found.extent });
         };
         // RePORTER counts grants of every class.
         let is_exact = class.is_none() || !has_grants;
@@ -103,7 +104,7 @@ impl Read for Arguments {
         };
         let records: Vec<Funding> = taken.iter_mut().flat_map(|taken| std::mem::take(&mut taken.items)).collect();
         let extent = reader.extent_of_upstreams(&taken, total);
-        Ok(Found { found: Fundings::of(reader.complete(records).await?), extent })
+        Ok(FoundFundings { found: Fundings::of(reader.complete(records).await?), extent })
     }
 }
 

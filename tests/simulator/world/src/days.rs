@@ -27,14 +27,14 @@ pub struct Daily {
 
 /// A record's day and its number within that day.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct DayPosition {
     /// The day.
     pub day: Date,
     /// The number within the day, from 0.
     pub index: u64,
 }
 
-impl Place {
+impl DayPosition {
     /// Returns a number that is unique within the population and increases with the days.
     pub fn number(self) -> u64 {
         day_number(self.day) * A_DAY_MAX + self.index
@@ -44,20 +44,20 @@ impl Place {
 impl Daily {
     /// The random numbers of a record.
     #[must_use]
-    pub fn random(self, world: &World, place: Place) -> Random {
+    pub fn random(self, world: &World, place: DayPosition) -> Random {
         Random::new(world.seed, self.kind, place.number())
     }
 
     /// Returns the positions of a window of days, both inclusive, oldest first.
-    pub fn places(self, world: &World, from: Date, to: Date) -> impl Iterator<Item = Place> + use<> {
+    pub fn places(self, world: &World, from: Date, to: Date) -> impl Iterator<Item = DayPosition> + use<> {
         let (seed, full) = (world.seed, day_before(world.first_today, FULL_DAYS));
         let (first, last) = (from.max(day_before(full, THIN_DAYS)), to.min(world.today));
         let days = std::iter::successors(Some(first), |day| day.tomorrow().ok()).take_while(move |day| *day <= last);
-        days.flat_map(move |day| (0..self.count(seed, full, day)).map(move |index| Place { day, index }))
+        days.flat_map(move |day| (0..self.count(seed, full, day)).map(move |index| DayPosition { day, index }))
     }
 
     /// Returns all positions, oldest first.
-    pub fn all(self, world: &World) -> impl Iterator<Item = Place> + use<> {
+    pub fn all(self, world: &World) -> impl Iterator<Item = DayPosition> + use<> {
         self.places(world, EPOCH, world.today)
     }
 

@@ -4,7 +4,7 @@
 use jiff::ToSpan;
 use jiff::civil::Date;
 use serde_json::{Value, json};
-use simulated_world::days::{A_DAY_MAX, Place, after, business_day_after};
+use simulated_world::days::{A_DAY_MAX, DayPosition, after, business_day_after};
 use simulated_world::world::{World, day_before};
 
 use super::study::Study;
@@ -54,7 +54,7 @@ const ROUNDS_MAX: u64 = 60;
 fn of_rounds(world: &World) -> Option<Study> {
     let last = world.rounds.last()?;
     let index = PARTS.len() as i64;
-    let place = Place { day: day_before(world.first_today, POSTED_DAYS + index), index: A_DAY_MAX - 1 };
+    let place = DayPosition { day: day_before(world.first_today, POSTED_DAYS + index), index: A_DAY_MAX - 1 };
     let primary_days = ROUND_DAYS + world.rounds.len() as u64 % ROUNDS_MAX;
     let part = part("Calderinib in a Trial That Is Rescheduled Often", ["RECRUITING", "RECRUITING"], primary_days);
     let mut study = Study::of(world, place);
@@ -64,7 +64,7 @@ fn of_rounds(world: &World) -> Option<Study> {
 
 fn study(world: &World, index: u64, part: &Part) -> Study {
     // The last number of a day, which no other study has.
-    let place = Place { day: day_before(world.first_today, POSTED_DAYS + index as i64), index: A_DAY_MAX - 1 };
+    let place = DayPosition { day: day_before(world.first_today, POSTED_DAYS + index as i64), index: A_DAY_MAX - 1 };
     let changed_on = business_day_after(world.first_today, CHANGED_DAYS);
     let is_changed = world.today >= changed_on;
     let moves = part.status[0] != part.status[1] || part.later_months > 0;

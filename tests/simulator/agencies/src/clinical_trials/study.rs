@@ -4,7 +4,7 @@ use std::cell::OnceCell;
 
 use jiff::civil::Date;
 use serde_json::{Value, json};
-use simulated_world::days::{Daily, Place, after, business_day_after, last_business_day};
+use simulated_world::days::{Daily, DayPosition, after, business_day_after, last_business_day};
 use simulated_world::random::Random;
 use simulated_world::world::{World, day_before};
 
@@ -27,7 +27,7 @@ pub(super) struct Study {
     pub(super) alias: Option<String>,
     pub(super) first_posted: Date,
     pub(super) updated: Date,
-    place: Place,
+    place: DayPosition,
     random: Random,
     state: State,
     today: Date,
@@ -48,7 +48,7 @@ struct State {
 }
 
 impl Study {
-    pub(super) fn of(world: &World, place: Place) -> Self {
+    pub(super) fn of(world: &World, place: DayPosition) -> Self {
         let (random, number) = (DAILY.random(world, place), place.number());
         let (state, updated) = State::on(world.today, place, random);
         let alias = random.once_in(1, 40).then(|| format!("NCT{:08}", 5_000_000 + number));
@@ -193,7 +193,7 @@ impl Study {
 
 impl State {
     /// Returns the state on a day, and the day of the last update.
-    fn on(today: Date, place: Place, random: Random) -> (Self, Date) {
+    fn on(today: Date, place: DayPosition, random: Random) -> (Self, Date) {
         let is_access = kind_of(random) == "EXPANDED_ACCESS";
         let status = match start(place, random) > place.day {
             _ if is_access => "AVAILABLE",
@@ -261,7 +261,7 @@ impl State {
     }
 }
 
-fn start(place: Place, random: Random) -> Date {
+fn start(place: DayPosition, random: Random) -> Date {
     day_before(after(place.day, random.below(19, 120)), 60)
 }
 

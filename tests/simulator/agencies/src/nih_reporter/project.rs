@@ -2,7 +2,7 @@
 
 use jiff::civil::Date;
 use serde_json::{Value, json};
-use simulated_world::days::{Daily, Place, after, business_day_after};
+use simulated_world::days::{Daily, DayPosition, after, business_day_after};
 use simulated_world::json::joined;
 use simulated_world::random::Random;
 use simulated_world::words::BRAND_HEADS;
@@ -19,7 +19,7 @@ const ACTIVITIES: &[&str] =
     &["R01", "R01", "R01", "R01", "R21", "R21", "R35", "K99", "R00", "DP2", "S10", "R43", "R44", "F31", "T32", "U01", "ZIA", "P30"];
 
 /// Builds the award's record with all its fields.
-pub(super) fn record(world: &World, place: Place) -> Value {
+pub(super) fn record(world: &World, place: DayPosition) -> Value {
     let (random, number) = (DAILY.random(world, place), place.number());
     let is_new = random.once_in(1, 3);
     let person = if is_new { INVESTIGATORS + number } else { random.below(2, INVESTIGATORS) };

@@ -1,7 +1,7 @@
 //! One award with its actions, as far as they are published by a day.
 
 use jiff::civil::Date;
-use simulated_world::days::{A_DAY_MAX, Daily, Place, after, business_day_after};
+use simulated_world::days::{A_DAY_MAX, Daily, DayPosition, after, business_day_after};
 use simulated_world::random::Random;
 use simulated_world::world::{Round, World, day_before};
 
@@ -33,7 +33,7 @@ pub(super) struct Action {
 
 /// An award.
 pub(super) struct Award {
-    pub(super) place: Place,
+    pub(super) place: DayPosition,
     pub(super) random: Random,
     pub(super) piid: String,
     /// Number and agency of the vehicle that it was ordered under.
@@ -71,7 +71,7 @@ const ROUND_CENTS: i64 = 25_123_400;
 /// Returns the contract that each round modifies; none before the first round.
 fn of_rounds(world: &World) -> Option<Award> {
     world.rounds.last()?;
-    let made = |days: i64| Award::of(world, Place { day: day_before(world.first_today, days), index: A_DAY_MAX - 2 });
+    let made = |days: i64| Award::of(world, DayPosition { day: day_before(world.first_today, days), index: A_DAY_MAX - 2 });
     let mut award = (ROUNDS_AWARD_DAYS..ROUNDS_AWARD_DAYS_MAX).filter_map(made).find(|award| !award.is_vehicle())?;
     award.actions.truncate(1);
     let modification = |(at, round): (usize, &Round)| Action {
@@ -86,16 +86,16 @@ fn of_rounds(world: &World) -> Option<Award> {
     Some(award)
 }
 
-fn permanent(vehicle: u64) -> Place {
-    Place { day: after(PERMANENT_FROM, 7 * vehicle), index: 9 }
+fn permanent(vehicle: u64) -> DayPosition {
+    DayPosition { day: after(PERMANENT_FROM, 7 * vehicle), index: 9 }
 }
 
-fn is_permanent(place: Place) -> bool {
+fn is_permanent(place: DayPosition) -> bool {
     (0..PERMANENT).any(|vehicle| permanent(vehicle) == place)
 }
 
 /// Generates the number and the agency of an award.
-fn named(world: &World, place: Place) -> (String, &'static Agency, &'static (&'static str, &'static str, char)) {
+fn named(world: &World, place: DayPosition) -> (String, &'static Agency, &'static (&'static str, &'static str, char)) {
     let random = DAILY.random(world, place);
     let agency = random.choose(1, AGENCIES);
     let kind = if is_permanent(place) || random.once_in(2, 8) { random.choose(3, VEHICLES) } else { random.choose(4, CONTRACTS) };
@@ -104,7 +104,7 @@ fn named(world: &World, place: Place) -> (String, &'static Agency, &'static (&'s
 }
 
 impl Award {
-    fn of(world: &World, place: Place) -> Option<Self> {
+    fn of(world: &World, place: DayPosition) -> Option<Self> {
         let random = DAILY.random(world, place);
         let (piid, agency, &(code, words, _)) = named(world, place);
         let is_vehicle = code.starts_with("IDV");
