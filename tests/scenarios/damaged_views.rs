@@ -203,7 +203,7 @@ async fn older_rows_contradict_the_log() {
     let engine = crate::engine::Engine::open_without_projector(&data, fixed_clock()).await;
     let view = engine.store.live(RECEIPTS.view).await.unwrap();
     let checkpoint = view.checkpoint().await.unwrap();
-    let row = schemas::tables::Write::put(RECEIPTS.sources, schemas::key!["agent/a"], bytes::Bytes::from(older));
+    let row = schemas::tables::Write::put(RECEIPTS.state, schemas::key!["agent/a"], bytes::Bytes::from(older));
     view.commit(vec![row], &checkpoint).await.unwrap();
     drop(view);
     engine.close().await;

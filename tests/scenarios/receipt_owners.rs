@@ -5,7 +5,7 @@ use std::thread;
 
 use schemas::key as row_key;
 use schemas::tables::Write;
-use schemas::views::receipts::{TABLES, source};
+use schemas::views::receipts::{TABLES, state_key};
 use serde_json::{Value, json};
 use view_store::embedded::Options;
 use view_store::{EmbeddedStore, ViewStore};
@@ -247,7 +247,7 @@ async fn paid_chains_are_assigned_by_one_command() {
     // As an older version left them, which did not record owners.
     let store = EmbeddedStore::open(&data.join("views"), Options::default()).unwrap();
     let view = store.live(TABLES.view).await.unwrap();
-    let forgotten = ["paid-8", "paid-9", "with-a-key"].map(|agent| Write::delete(TABLES.sources, row_key![source::owner(agent).as_str()]));
+    let forgotten = ["paid-8", "paid-9", "with-a-key"].map(|agent| Write::delete(TABLES.state, row_key![state_key::owner(agent).as_str()]));
     view.commit(forgotten.into(), &view.checkpoint().await.unwrap()).await.unwrap();
     drop(view);
     store.close().await.unwrap();

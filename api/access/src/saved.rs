@@ -360,8 +360,8 @@ impl<'a> SavedItems<'a> {
     async fn ids(&self) -> Result<Vec<String>, Problem> {
         let view = self.ctx.live(TABLES.view).await?;
         let key = key![saved_items_key(&self.owner, self.service, self.kind)];
-        let row = view.get(TABLES.sources, &key).await.map_err(store_problem)?;
-        row.map_or_else(|| Ok(Vec::new()), |bytes| stored(TABLES.sources, &bytes))
+        let row = view.get(TABLES.state, &key).await.map_err(store_problem)?;
+        row.map_or_else(|| Ok(Vec::new()), |bytes| stored(TABLES.state, &bytes))
     }
 
     /// The ids of the items that have not ended.
@@ -369,8 +369,8 @@ impl<'a> SavedItems<'a> {
         let mut ids = self.ids().await?;
         if self.kind == kind::WATCH {
             let view = self.ctx.live(TABLES.view).await?;
-            let row = view.get(TABLES.sources, &key![ends_key(&self.owner, self.service)]).await.map_err(store_problem)?;
-            let ends: BTreeMap<String, i64> = row.map_or_else(|| Ok(BTreeMap::new()), |bytes| stored(TABLES.sources, &bytes))?;
+            let row = view.get(TABLES.state, &key![ends_key(&self.owner, self.service)]).await.map_err(store_problem)?;
+            let ends: BTreeMap<String, i64> = row.map_or_else(|| Ok(BTreeMap::new()), |bytes| stored(TABLES.state, &bytes))?;
             let now_ms = self.ctx.clock.now_ms();
             ids.retain(|id| ends.get(id).is_none_or(|until| now_ms <= *until));
         }

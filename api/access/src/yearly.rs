@@ -176,8 +176,8 @@ impl<'a> YearlyWatches<'a> {
         let ctx = self.saved.ctx;
         wait_until_projected(ctx, TABLES.view, &PAYMENTS).await?;
         let view = ctx.live(TABLES.view).await?;
-        let bought = view.get(TABLES.sources, &key![bought_key(payment)]).await.map_err(store_problem)?;
-        let bought: Option<Bought> = bought.map(|bytes| stored(TABLES.sources, &bytes)).transpose()?;
+        let bought = view.get(TABLES.state, &key![bought_key(payment)]).await.map_err(store_problem)?;
+        let bought: Option<Bought> = bought.map(|bytes| stored(TABLES.state, &bytes)).transpose()?;
         let undecided = || Problem::new(ErrorCode::Unavailable, "the watch is not created yet; ask again").retry_after(1);
         let Bought { watch } = bought.ok_or_else(undecided)?;
         let row = view.get(TABLES.records, &key![watch.as_str()]).await.map_err(store_problem)?;

@@ -187,7 +187,7 @@ where
     let settlement = Settlement::new(ctx, &payment, buyer);
     let answer = if payment.effect.is_empty() {
         let text: String =
-            read(ctx, TABLES.sources, &answer_key(&payment.id)).await?.ok_or_else(|| unknown("the answer is not available"))?;
+            read(ctx, TABLES.state, &answer_key(&payment.id)).await?.ok_or_else(|| unknown("the answer is not available"))?;
         let text = document_receipt::complete(ctx, text).await?;
         Answer { body: recorded(text), etag: String::new(), next_cursor: String::new(), has_more: false, status: 200 }
     } else {

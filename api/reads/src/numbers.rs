@@ -143,6 +143,6 @@ pub async fn current_number(tables: &'static RecordTables, at: &Position, number
 /// # Errors
 /// When the row cannot be read.
 pub async fn decision_state<T: Default + DeserializeOwned>(tables: &'static RecordTables, at: &Position, key: &str) -> Result<T, Problem> {
-    let value = at.view.get(tables.sources, &key![key]).await.map_err(store_problem)?;
-    value.map_or_else(|| Ok(T::default()), |value| stored(tables.sources, &value))
+    let value = at.view.get(tables.state, &key![key]).await.map_err(store_problem)?;
+    value.map_or_else(|| Ok(T::default()), |value| stored(tables.state, &value))
 }

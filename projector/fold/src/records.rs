@@ -55,7 +55,7 @@ pub trait Rules: Send + Sync + 'static {
     /// See [`Service::FINAL`].
     const FINAL: bool = false;
     /// The tables that decisions read: records and decision state.
-    const DECISION_TABLES: &'static [&'static Table] = &[Self::TABLES.records, Self::TABLES.sources];
+    const DECISION_TABLES: &'static [&'static Table] = &[Self::TABLES.records, Self::TABLES.state];
 
     /// Decodes a fact of one of the input topics.
     ///
@@ -141,12 +141,12 @@ type RecordUpdate<R> = (Option<Row<R>>, Option<R>);
 pub struct State<'a, T: Rules> {
     rows: &'a mut Rows,
     records: BTreeMap<String, RecordUpdate<T::Record>>,
-    sources: BTreeMap<String, String>,
+    state: BTreeMap<String, String>,
 }
 
 impl<'a, T: Rules> State<'a, T> {
     fn new(rows: &'a mut Rows) -> Self {
-        Self { rows, records: BTreeMap::new(), sources: BTreeMap::new() }
+        Self { rows, records: BTreeMap::new(), state: BTreeMap::new() }
     }
 
     /// Asks for rows that the decision will read: those that have not been fetched are fetched at once, and the decision is repeated once for all of them.
@@ -211,11 +211,11 @@ impl<'a, T: Rules> State<'a, T> {
     ///
     /// # Errors
     /// As [`Self::record`].
-    pub fn source<S: DeserializeOwned>(&mut self, key: &str) -> Result<Option<S>, Undecided> {
-        match self.sources.get(key).map(String::as_str) {
+    pub fn get<S: DeserializeOwned>(&mut self, key: &str) -> Result<Option<S>, Undecided> {
+        match self.state.get(key).map(String::as_str) {
             Some("") => Ok(None),
-            Some(text) => serde_json::from_str(text).map(Some).map_err(|error| Undecided::Poison(format!("source {key}: {error}"))),
-            None => self.rows.get_json(T::TABLES.sources, &key![key]),
+            Some(text) => serde_json::from_str(text).map(Some).map_err(|error| Undecided::Poison(format!("state {key}: {error}"))),
+            None => self.rows.get_json(T::TABLES.state, &key![key]),
         }
     }
 
@@ -223,9 +223,9 @@ impl<'a, T: Rules> State<'a, T> {
     ///
     /// # Errors
     /// When the value cannot be serialized.
-    pub fn remember<S: Serialize>(&mut self, key: &str, source: Option<&S>) -> Result<(), Undecided> {
-        let text = source.map(serde_json::to_string).transpose().map_err(|error| Undecided::Poison(format!("source {key}: {error}")))?;
-        self.sources.insert(key.to_owned(), text.unwrap_or_default());
+    pub fn remember<S: Serialize>(&mut self, key: &str, value: Option<&S>) -> Result<(), Undecided> {
+        let text = value.map(serde_json::to_string).transpose().map_err(|error| Undecided::Poison(format!("state {key}: {error}")))?;
+        self.state.insert(key.to_owned(), text.unwrap_or_default());
         Ok(())
     }
 
@@ -238,7 +238,7 @@ impl<'a, T: Rules> State<'a, T> {
     where
         S: Clone + Default + DeserializeOwned + PartialEq + Serialize,
     {
-        let before: S = self.source(key)?.unwrap_or_default();
+        let before: S = self.get(key)?.unwrap_or_default();
         let mut now = before.clone();
         change(&mut now);
         if now == before { Ok(()) } else { self.remember(key, Some(&now).filter(|now| **now != S::default())) }
@@ -250,7 +250,7 @@ impl<'a, T: Rules> State<'a, T> {
     /// # Errors
     /// As [`Self::record`].
     pub fn count(&mut self, key: &str, changes: impl IntoIterator<Item = (String, i64)>) -> Result<(), Undecided> {
-        let mut counts: BTreeMap<String, i64> = self.source(key)?.unwrap_or_default();
+        let mut counts: BTreeMap<String, i64> = self.get(key)?.unwrap_or_default();
         for (cell, change) in changes {
             *counts.entry(cell).or_default() += change;
         }
@@ -271,7 +271,7 @@ impl<'a, T: Rules> State<'a, T> {
             .into_iter()
             .filter_map(|(id, (before, after))| difference(&id, before.map(|row| (row.record, row.seq, row.since)), after))
             .collect();
-        let rows: Vec<NoteRow> = self.sources.into_iter().map(|(key, value)| NoteRow { key, value }).collect();
+        let rows: Vec<NoteRow> = self.state.into_iter().map(|(key, value)| NoteRow { key, value }).collect();
         if !rows.is_empty() {
             let note = Some(Note { rows });
             match drafts.first_mut() {
@@ -314,7 +314,7 @@ impl<T: Rules> Service for Records<T> {
     }
 
     fn is_confirmed(table: &Table, key: &Key) -> bool {
-        table.name == T::TABLES.sources.name && matches!(key.first(), Some(Datum::Text(key)) if T::is_confirmed(key))
+        table.name == T::TABLES.state.name && matches!(key.first(), Some(Datum::Text(key)) if T::is_confirmed(key))
     }
 
     fn decide(rows: &mut Rows, fact: &Fact<T::Fact>) -> Result<Vec<Draft<T::Record, Note>>, Undecided> {
@@ -329,8 +329,8 @@ impl<T: Rules> Service for Records<T> {
             writes.extend(T::index(key, value, change.seq));
             writes.extend(T::index_by_day(key, value, change.seq, recorded));
             writes.push(match value.as_str() {
-                "" => Write::delete(T::TABLES.sources, key![key.as_str()]),
-                value => Write::put(T::TABLES.sources, key![key.as_str()], Bytes::from(value.to_owned())),
+                "" => Write::delete(T::TABLES.state, key![key.as_str()]),
+                value => Write::put(T::TABLES.state, key![key.as_str()], Bytes::from(value.to_owned())),
             });
         }
         if let Some(through) = &change.through
@@ -381,7 +381,7 @@ impl<T: Rules> Service for Records<T> {
     }
 
     fn remember(table: &'static Table, key: &Key, value: Option<&Bytes>) -> Result<Option<Draft<T::Record, Note>>, serde_json::Error> {
-        let Some(Datum::Text(key)) = key.first().filter(|_| table == T::TABLES.sources) else { return Ok(None) };
+        let Some(Datum::Text(key)) = key.first().filter(|_| table == T::TABLES.state) else { return Ok(None) };
         let value = value.map(|value| serde_json::from_slice::<Box<serde_json::value::RawValue>>(value)).transpose()?;
         let row = NoteRow { key: key.clone(), value: value.map(|value| value.get().to_owned()).unwrap_or_default() };
         Ok(Some(Draft { note: Some(Note { rows: vec![row] }), ..note_draft("") }))
@@ -392,7 +392,7 @@ impl<T: Rules> Service for Records<T> {
 fn row_of<T: Rules>(read: DecisionRow) -> (&'static Table, Key) {
     match read {
         DecisionRow::Record(id) => (T::TABLES.records, key![id]),
-        DecisionRow::State(key) => (T::TABLES.sources, key![key]),
+        DecisionRow::State(key) => (T::TABLES.state, key![key]),
     }
 }
 

@@ -128,7 +128,7 @@ impl<T: Rules> Folded<Records<T>> {
     /// # Panics
     /// When it does not have the form that is asked for.
     pub fn state<V: DeserializeOwned>(&self, key: &str) -> Option<V> {
-        self.rows.get(&(T::TABLES.sources.name, key![key])).map(|row| serde_json::from_slice(row).unwrap())
+        self.rows.get(&(T::TABLES.state.name, key![key])).map(|row| serde_json::from_slice(row).unwrap())
     }
 }
 

@@ -10,10 +10,10 @@ use crate::service::Undecided;
 /// always counts as paying.
 ///
 /// # Errors
-/// As [`State::source`].
+/// As [`State::get`].
 pub fn claim_transfer<T: Rules>(state: &mut State<'_, T>, payment: &str, transfer: &TransferKeys) -> Result<bool, Undecided> {
     for key in transfer.all() {
-        if let Some(first) = state.source::<String>(key)? {
+        if let Some(first) = state.get::<String>(key)? {
             return Ok(first == payment);
         }
     }

@@ -34,8 +34,8 @@ impl Rules for PaymentsRules {
             Some(PaymentCommand::Settled(settlement)) => transfer_keys(settlement).unwrap_or_default(),
             _ => TransferKeys::default(),
         };
-        let sources = transfer.all().map(|key| DecisionRow::State(key.to_owned()));
-        sources.chain([DecisionRow::Record(fact.key.clone())]).collect()
+        let rows = transfer.all().map(|key| DecisionRow::State(key.to_owned()));
+        rows.chain([DecisionRow::Record(fact.key.clone())]).collect()
     }
 
     fn decide(state: &mut State<'_, Self>, fact: &Fact<PaymentCommand>) -> Result<(), Undecided> {

@@ -122,7 +122,7 @@ impl Rules for WatchesRules {
             return buy(state, fact, command, transfer, known);
         }
         if let Some(once) = &command.once {
-            let first: Option<String> = state.source(&once_key(once))?;
+            let first: Option<String> = state.get(&once_key(once))?;
             match first {
                 // The idempotency key belongs to another request.
                 Some(first) if first != fact.key => return Ok(()),
@@ -191,7 +191,7 @@ fn buy(
 ) -> Result<(), Undecided> {
     let ItemRequest::Watch(new) = &command.request else { return Ok(()) };
     let key = bought_key(&fact.key);
-    let is_decided = state.source::<Bought>(&key)?.is_some();
+    let is_decided = state.get::<Bought>(&key)?.is_some();
     if !claim_transfer(state, &fact.key, transfer)? || is_decided {
         return Ok(());
     }
@@ -214,7 +214,7 @@ fn watch(
         Some(months) => months_after(from_ms, *months).ok_or_else(|| Undecided::Poison(format!("there is no time in {months} months"))),
     };
     let Some(known) = known else {
-        if state.source::<bool>(&deleted_key(&command.item_id))?.is_some() {
+        if state.get::<bool>(&deleted_key(&command.item_id))?.is_some() {
             return Ok(());
         }
         let item = SavedItem {
@@ -282,7 +282,7 @@ fn create(state: &mut State<'_, WatchesRules>, command: &ItemCommand, item: Save
 
 /// Returns the ends of the account's watches that have one.
 fn ends(state: &mut State<'_, WatchesRules>, command: &ItemCommand) -> Result<BTreeMap<String, i64>, Undecided> {
-    Ok(state.source(&ends_key(&command.account, &command.service))?.unwrap_or_default())
+    Ok(state.get(&ends_key(&command.account, &command.service))?.unwrap_or_default())
 }
 
 fn remember_ends(state: &mut State<'_, WatchesRules>, command: &ItemCommand, ends: &BTreeMap<String, i64>) -> Result<(), Undecided> {
@@ -303,7 +303,7 @@ fn saved_ids_key(command: &ItemCommand) -> String {
 
 /// Returns the ids of the account's items of the command's kind.
 fn saved_ids(state: &mut State<'_, WatchesRules>, command: &ItemCommand) -> Result<Vec<String>, Undecided> {
-    Ok(state.source(&saved_ids_key(command))?.unwrap_or_default())
+    Ok(state.get(&saved_ids_key(command))?.unwrap_or_default())
 }
 
 /// Returns a new item with the fields that all kinds share.

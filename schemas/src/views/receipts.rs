@@ -29,8 +29,8 @@ impl Record for Receipt {
     }
 }
 
-/// The keys of the decision rows of the receipt service.
-pub mod source {
+/// The keys of the decision state of the receipts service.
+pub mod state_key {
     /// The signing keys: [`super::SigningHistory`].
     pub const SIGNING: &str = "signing";
 

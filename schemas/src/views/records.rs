@@ -183,7 +183,7 @@ pub fn former_key(number: &str) -> String {
     format!("former/{number}")
 }
 
-/// Decision state: rows of the service's `sources` table that later decisions need.
+/// Decision state: rows of the service's table [`RecordTables::state`] that later decisions need.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Note {
@@ -244,8 +244,8 @@ pub struct RecordTables {
     /// Ranked lists, if the service has any: (list, bucket, rank, id, since) to [`PlaceRow`] as JSON. A row says from which seq (`since`) until
     /// which seq the record had the place, so a list as of any seq is one range.
     pub places: Option<&'static Table>,
-    /// Decision state: (key) to JSON.
-    pub sources: &'static Table,
+    /// Decision state: (key) to JSON. The name of the stored table ends with `_sources`, as when only records of sources were remembered.
+    pub state: &'static Table,
     /// Packed pages of changes: (block) to a block, see `view_store::feed`.
     pub feed: &'static Table,
     /// Completeness of upstreams: (upstream, seq descending) to [`crate::change::Through`] as JSON.
@@ -305,7 +305,7 @@ macro_rules! record_tables {
                 TableKind::Derived,
                 ValueKind::Bytes,
             );
-            const SOURCES: Table = table(concat!($service, "_sources"), &[text("key")], 1, TableKind::Derived, ValueKind::Text);
+            const STATE: Table = table(concat!($service, "_sources"), &[text("key")], 1, TableKind::Derived, ValueKind::Text);
             const FEED: Table = table(concat!($service, "_feed"), &[int("block")], 1, TableKind::Derived, ValueKind::Bytes);
             const THROUGH: Table =
                 table(concat!($service, "_through"), &[text("upstream"), int_desc("seq")], 1, TableKind::Derived, ValueKind::Text);
@@ -313,7 +313,7 @@ macro_rules! record_tables {
                 table(concat!($service, "_parked"), &[text("key"), int("offset")], 1, TableKind::Derived, ValueKind::Text);
             const VIEW: $crate::tables::ViewDef = $crate::tables::ViewDef {
                 name: $service,
-                tables: &[&RECORDS, &HISTORY, &TERMS, &NAMES, &SOURCES, &FEED, &THROUGH, &PARKED $(, $more)?],
+                tables: &[&RECORDS, &HISTORY, &TERMS, &NAMES, &STATE, &FEED, &THROUGH, &PARKED $(, $more)?],
                 hides: $crate::record_tables!(@hides $($hides)?),
             };
             $crate::views::records::RecordTables {
@@ -323,7 +323,7 @@ macro_rules! record_tables {
                 term_bucket: $crate::views::records::TERM_BUCKET,
                 names: &NAMES,
                 places: $places,
-                sources: &SOURCES,
+                state: &STATE,
                 feed: &FEED,
                 through: &THROUGH,
                 parked: &PARKED,

@@ -103,7 +103,7 @@ fn observe(state: Decision<'_, '_>, fact: &DirectiveFact) -> Result<(), Undecide
     let Ok(found) = read(&publication) else { return observe_correction(state, &fact.correction_of, own) };
 
     let key = document_key(&fact.number);
-    let before: Document = state.source(&key)?.unwrap_or_default();
+    let before: Document = state.get(&key)?.unwrap_or_default();
     let mut document = before.clone();
     document.directives.extend(found.iter().map(|one| one.number.clone()));
     document.superseded_by.clone_from(&fact.superseded_by);
@@ -174,7 +174,7 @@ fn observe_correction(state: Decision<'_, '_>, corrected: &str, own: DirectiveDo
     }
     let own = DirectiveDocument { is_correction: true, ..own };
     let key = document_key(corrected);
-    let mut document: Document = state.source(&key)?.unwrap_or_default();
+    let mut document: Document = state.get(&key)?.unwrap_or_default();
     if document.corrections.insert(own.clone()) {
         state.remember(&key, Some(&document))?;
     }
@@ -200,7 +200,7 @@ fn put(state: Decision<'_, '_>, read: AirworthinessDirective, documents: Vec<Dir
         Some(before) if weight(&all, &before) > weight(&all, &read) => before,
         _ => read,
     };
-    let replacing: BTreeSet<String> = state.source(&replaced_key(&record.id))?.unwrap_or_default();
+    let replacing: BTreeSet<String> = state.get(&replaced_key(&record.id))?.unwrap_or_default();
     record.documents = all;
     record.superseded_by = last_of(&replacing);
     record.status = status_of(&record);
@@ -214,11 +214,11 @@ fn put(state: Decision<'_, '_>, read: AirworthinessDirective, documents: Vec<Dir
 
 /// Records whether a directive is replaced by another one: the other one says so, or the upstream says so of the replaced one.
 fn replace(state: Decision<'_, '_>, number: &str, by: &str) -> Result<(), Undecided> {
-    let document: Option<Document> = state.source(&document_key(number))?;
+    let document: Option<Document> = state.get(&document_key(number))?;
     let is_said = document.is_some_and(|document| document.superseded_by == by);
     let is_replaced = is_said || state.record(by)?.is_some_and(|other| other.supersedes.iter().any(|one| one == number));
     let key = replaced_key(number);
-    let mut replacing: BTreeSet<String> = state.source(&key)?.unwrap_or_default();
+    let mut replacing: BTreeSet<String> = state.get(&key)?.unwrap_or_default();
     let has_changed = if is_replaced { replacing.insert(by.to_owned()) } else { replacing.remove(by) };
     if !has_changed {
         return Ok(());

@@ -100,10 +100,10 @@ impl Rules for AwardsRules {
             return Err(Undecided::Poison("an award without awardId".to_owned()));
         }
         let key = award_key(&award.award_id);
-        let mut known: AwardState = state.source(&key)?.unwrap_or_default();
+        let mut known: AwardState = state.get(&key)?.unwrap_or_default();
         if award.kind == kind::ACTION {
             let action_key = action_key(award);
-            let mut action: ActionState = state.source(&action_key)?.unwrap_or_default();
+            let mut action: ActionState = state.get(&action_key)?.unwrap_or_default();
             let before = amount_of(&action);
             action.cents.insert(award.stream.clone(), award.action_cents);
             action.details = ActionDetails {

@@ -89,7 +89,7 @@ fn decide_variant(
     data: &StockFact,
 ) -> Result<(), Undecided> {
     let key = variant_key(host, variant);
-    let before: Option<VariantState> = state.source(&key)?;
+    let before: Option<VariantState> = state.get(&key)?;
     let updated_ms = millis(&data.updated_at);
     let observed = Observed {
         variant: variant.to_owned(),
@@ -123,7 +123,7 @@ fn decide_variant(
 /// Adds to the open batch of a store that a variant is gone.
 fn decide_withdrawn(state: &mut State<'_, CadenceRules>, host: &str, variant: &str, seen_ms: i64) -> Result<(), Undecided> {
     let key = variant_key(host, variant);
-    let Some(before): Option<VariantState> = state.source(&key)? else { return Ok(()) };
+    let Some(before): Option<VariantState> = state.get(&key)? else { return Ok(()) };
     let product = before.item.rsplit('/').next().unwrap_or_default().to_owned();
     state
         .remember(&key, Some(&VariantState { available: false, removed: true, is_outdated: false, since_ms: seen_ms, ..before.clone() }))?;
@@ -135,8 +135,8 @@ fn decide_withdrawn(state: &mut State<'_, CadenceRules>, host: &str, variant: &s
 fn decide_poll(state: &mut State<'_, CadenceRules>, host: &str, poll: &StockFact) -> Result<(), Undecided> {
     let at_ms = millis(&poll.at);
     let (store_key, niche_key) = (store_key(host), niche_key(&poll.niche));
-    let mut store: StoreState = state.source(&store_key)?.unwrap_or_default();
-    let mut niche: NicheStats = state.source(&niche_key)?.unwrap_or_default();
+    let mut store: StoreState = state.get(&store_key)?.unwrap_or_default();
+    let mut niche: NicheStats = state.get(&niche_key)?.unwrap_or_default();
     let stats_before = niche.clone();
     niche.close_days(at_ms);
     let earlier = store.clone();
@@ -155,7 +155,7 @@ fn decide_poll(state: &mut State<'_, CadenceRules>, host: &str, poll: &StockFact
         let restocks = batch.close(state, &closing, &mut niche)?;
         store.add_restocks(at_ms, restocks);
     }
-    let mut stores: Vec<String> = state.source(STORES_KEY)?.unwrap_or_default();
+    let mut stores: Vec<String> = state.get(STORES_KEY)?.unwrap_or_default();
     if let Err(place) = stores.binary_search_by(|known| known.as_str().cmp(host))
         && stores.len() < STORES_MAX
     {

@@ -143,7 +143,7 @@ pub(crate) fn adcom_id(identity: &str) -> String {
 fn decide_meeting(state: Decision<'_, '_>, fact: &MeetingFact, day: String) -> Result<(), Undecided> {
     let identity = notices::identity(fact);
     let key = docket_key(&identity);
-    let mut known: Vec<notices::Notice> = state.source(&key)?.unwrap_or_default();
+    let mut known: Vec<notices::Notice> = state.get(&key)?.unwrap_or_default();
     // The day on which an earlier version of the notice was read is still the first.
     let seen =
         known.iter().find(|notice| notice.number == fact.number && notice.dates == fact.dates).map_or(day, |notice| notice.seen.clone());
@@ -194,7 +194,7 @@ fn adcom(id: &str, meeting: &notices::Meeting) -> Catalyst {
 /// Takes over the tickers of a company, or that the list no longer has it, and decides the tickers of its records again.
 fn decide_tickers(state: Decision<'_, '_>, cik: &str, fact: Option<&StatementFact>) -> Result<(), Undecided> {
     let key = cik_key(cik);
-    let before: Listed = state.source(&key)?.unwrap_or_default();
+    let before: Listed = state.get(&key)?.unwrap_or_default();
     let title = fact.map(|fact| fact.company.clone()).unwrap_or_default();
     let after = Listed { title, tickers: fact.map(|fact| fact.tickers.clone()).unwrap_or_default(), records: before.records.clone() };
     if after == before {
@@ -220,7 +220,7 @@ fn decide_tickers(state: Decision<'_, '_>, cik: &str, fact: Option<&StatementFac
 
 /// Changes which companies have a name, and decides the tickers of the records with this name again.
 fn change_listed(state: Decision<'_, '_>, key: &str, cik: &str, tickers: Option<&Vec<String>>) -> Result<(), Undecided> {
-    let before: Named = state.source(key)?.unwrap_or_default();
+    let before: Named = state.get(key)?.unwrap_or_default();
     let mut named = before.clone();
     match tickers {
         Some(tickers) => drop(named.listed.insert(cik.to_owned(), tickers.clone())),

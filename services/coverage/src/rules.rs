@@ -93,7 +93,7 @@ impl Rules for CoverageRules {
             }
             (FactKind::Observed, Some(CoverageFact::Business(data))) => {
                 let owner = entities::owner(&data.stream, &data.entity);
-                if state.source::<Entity>(&owner)?.is_none() && !entities::is_trigger(data, fact.observed_at) {
+                if state.get::<Entity>(&owner)?.is_none() && !entities::is_trigger(data, fact.observed_at) {
                     return Ok(());
                 }
                 let owner = remember_owner(state, &fact.key, owner)?;
@@ -101,7 +101,7 @@ impl Rules for CoverageRules {
             }
             (FactKind::Observed, None) => Err(Undecided::Poison("an observed fact without its record".to_owned())),
             (FactKind::Withdrawn | FactKind::Superseded, _) => {
-                let Some(owner) = state.source::<String>(&owner_key(&fact.key))? else { return Ok(()) };
+                let Some(owner) = state.get::<String>(&owner_key(&fact.key))? else { return Ok(()) };
                 match owner.starts_with(carriers::OWNER) {
                     true => change(state, &owner, |carrier: &mut Carrier| carrier.withdraw(&fact.key)),
                     false => change(state, &owner, |entity: &mut Entity| entity.withdraw(&fact.key)),
@@ -120,7 +120,7 @@ fn owner_key(key: &str) -> String {
 /// Remembers which carrier or entity a fact is about, since a fact that withdraws it does not say so.
 fn remember_owner(state: &mut State<'_, CoverageRules>, key: &str, owner: String) -> Result<String, Undecided> {
     let row = owner_key(key);
-    let before: Option<String> = state.source(&row)?;
+    let before: Option<String> = state.get(&row)?;
     if before.as_ref() != Some(&owner) {
         if let Some(before) = before {
             // The record of a key is about another business now.
@@ -136,7 +136,7 @@ fn remember_owner(state: &mut State<'_, CoverageRules>, key: &str, owner: String
 
 /// Changes the facts about a carrier or an entity, and decides its leads again.
 fn change<O: Owner>(state: &mut State<'_, CoverageRules>, owner: &str, change: impl FnOnce(&mut O)) -> Result<(), Undecided> {
-    let before: O = state.source(owner)?.unwrap_or_default();
+    let before: O = state.get(owner)?.unwrap_or_default();
     let mut now = before.clone();
     change(&mut now);
     if now == before {

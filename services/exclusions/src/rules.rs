@@ -267,13 +267,13 @@ fn set(all: &mut BTreeMap<String, Remembered>, id: &str, value: Option<&Remember
 }
 
 fn cage_of(state: Decision<'_, '_>, cage: &str) -> Result<Cage, Undecided> {
-    Ok(state.source(&cage_key(cage))?.unwrap_or_default())
+    Ok(state.get(&cage_key(cage))?.unwrap_or_default())
 }
 
 /// Decides whether an entity is a hit, and which exclusion it shows: the earliest of those with its UEI, or else of those with its CAGE code. It lists both,
 /// since on a day those with its UEI may have ended.
 fn decide_hit(state: Decision<'_, '_>, uei: &str) -> Result<(), Undecided> {
-    let entity: Entity = state.source(&uei_key(uei))?.unwrap_or_default();
+    let entity: Entity = state.get(&uei_key(uei))?.unwrap_or_default();
     let before = state.record(&hit_id(uei))?;
     let by = if entity.by_uei.is_empty() { BY_CAGE } else { BY_UEI };
     let own = entity.by_uei.iter().map(|exclusion| (false, exclusion));

@@ -104,12 +104,12 @@ fn is_amended(base_form: &str) -> bool {
 
 fn decide_filing(state: &mut State<'_, FilingsRules>, filing: &FilingFact) -> Result<(), Undecided> {
     let id = filing_id(&filing.accession, &filing.cik);
-    let mut facts: FactsByStream = state.source(&id)?.unwrap_or_default();
+    let mut facts: FactsByStream = state.get(&id)?.unwrap_or_default();
     facts.insert(filing.stream.clone(), filing.clone());
     let mut record = filing_record(&id, &facts);
     if is_amended(&filing.base_form) {
         let key = related_key(filing);
-        let before: Vec<RelatedFiling> = state.source(&key)?.unwrap_or_default();
+        let before: Vec<RelatedFiling> = state.get(&key)?.unwrap_or_default();
         let own = RelatedFiling { date: record.filing_date.clone(), accession: record.accession.clone(), amendment: filing.amendment };
         let mut after = before.clone();
         after.retain(|other| other.accession != own.accession);

@@ -113,7 +113,7 @@ fn observe(state: &mut State<'_, LabsRules>, id: String, grant: &GrantFact) -> R
     let history = learn_year(state, year, &mut again)?;
 
     let owner = own.as_ref().and(number).map(str::to_owned);
-    let owner_before: Option<String> = state.source(&lead_key(&id))?;
+    let owner_before: Option<String> = state.get(&lead_key(&id))?;
     if owner != owner_before {
         if let Some(before) = owner_before {
             change_investigator(state, &before, |investigator| investigator.remove_lead(&id))?;
@@ -140,7 +140,7 @@ fn observe(state: &mut State<'_, LabsRules>, id: String, grant: &GrantFact) -> R
     match lead {
         Some(lead) => {
             let investigator = match number {
-                Some(number) => Some(state.source::<Investigator>(&investigator_key(number))?.unwrap_or_default()),
+                Some(number) => Some(state.get::<Investigator>(&investigator_key(number))?.unwrap_or_default()),
                 None => None,
             };
             let (signal, signal_evidence) = signal::signal(&grant.activity_code, &grant.core_project, year, investigator.as_ref(), history);
@@ -156,7 +156,7 @@ fn observe(state: &mut State<'_, LabsRules>, id: String, grant: &GrantFact) -> R
 
 /// Remembers the fiscal year of a grant if it is the first one. Adds the investigators whose leads wait for it to `again`.
 fn learn_year(state: &mut State<'_, LabsRules>, year: Option<i64>, again: &mut BTreeSet<String>) -> Result<History, Undecided> {
-    let before: Option<History> = state.source(HISTORY)?;
+    let before: Option<History> = state.get(HISTORY)?;
     let Some(year) = year.filter(|year| before.is_none_or(|before| *year < before.first_fiscal_year)) else {
         return Ok(before.unwrap_or_default());
     };
@@ -164,7 +164,7 @@ fn learn_year(state: &mut State<'_, LabsRules>, year: Option<i64>, again: &mut B
     state.remember(HISTORY, Some(&now))?;
     let covered = before.map_or(0..0, |before| now.first_covered()..before.first_covered());
     for year in covered {
-        if let Some(waiting) = state.source::<Vec<String>>(&waiting_key(year))? {
+        if let Some(waiting) = state.get::<Vec<String>>(&waiting_key(year))? {
             again.extend(waiting);
             state.remember::<Vec<String>>(&waiting_key(year), None)?;
         }
@@ -179,7 +179,7 @@ fn change_investigator<T>(
     change: impl FnOnce(&mut Investigator) -> T,
 ) -> Result<T, Undecided> {
     let key = investigator_key(number);
-    let before: Investigator = state.source(&key)?.unwrap_or_default();
+    let before: Investigator = state.get(&key)?.unwrap_or_default();
     let mut now = before.clone();
     let result = change(&mut now);
     if now != before {
@@ -190,7 +190,7 @@ fn change_investigator<T>(
 
 /// Remembers that an investigator has a lead of a fiscal year that is decided again when earlier years are read.
 fn wait_for_earlier_years(state: &mut State<'_, LabsRules>, year: i64, number: &str) -> Result<(), Undecided> {
-    let mut waiting: Vec<String> = state.source(&waiting_key(year))?.unwrap_or_default();
+    let mut waiting: Vec<String> = state.get(&waiting_key(year))?.unwrap_or_default();
     if let Err(at) = waiting.binary_search_by(|one| one.as_str().cmp(number))
         && waiting.len() < WAITING_MAX
     {
@@ -202,7 +202,7 @@ fn wait_for_earlier_years(state: &mut State<'_, LabsRules>, year: i64, number: &
 
 /// Decides the signals of an investigator's leads again, except of the one with the id `decided`.
 fn decide_signals_again(state: &mut State<'_, LabsRules>, number: &str, history: History, decided: &str) -> Result<(), Undecided> {
-    let investigator: Investigator = state.source(&investigator_key(number))?.unwrap_or_default();
+    let investigator: Investigator = state.get(&investigator_key(number))?.unwrap_or_default();
     for own in investigator.leads.iter().filter(|own| own.id != decided) {
         let Some(before) = state.record(&own.id)?.filter(|before| !before.withdrawn) else { continue };
         let (signal, signal_evidence) =

@@ -29,7 +29,7 @@ fn operations(service: &str) -> Vec<&'static Operation> {
 pub(super) async fn put_sources(world: &World, tables: &'static RecordTables, rows: &[(String, serde_json::Value)]) {
     let view = world.store.live(tables.view).await.unwrap();
     let checkpoint = view.checkpoint().await.unwrap();
-    let put = |(key, value): &(String, serde_json::Value)| Write::put(tables.sources, key![key.as_str()], Bytes::from(value.to_string()));
+    let put = |(key, value): &(String, serde_json::Value)| Write::put(tables.state, key![key.as_str()], Bytes::from(value.to_string()));
     view.commit(rows.iter().map(put).collect(), &checkpoint).await.unwrap();
 }
 

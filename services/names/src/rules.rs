@@ -50,7 +50,7 @@ impl Rules for NamesRules {
             _ => return Ok(()),
         };
         let serial = serial_of(&fact.key);
-        let known: Option<Days> = state.source(serial)?;
+        let known: Option<Days> = state.get(serial)?;
         let before = state.record(serial)?;
         let last = known.as_ref().map(Days::last).unwrap_or_default();
         let full = known.as_ref().and_then(Days::full).filter(|_| before.as_ref().is_some_and(is_described));

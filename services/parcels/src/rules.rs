@@ -154,7 +154,7 @@ impl Rules for ParcelsRules {
             }
             (FactKind::Observed, Some(ParcelsFact::Sale(data))) => {
                 let owner = owner_key(&fact.key);
-                match state.source::<Owner>(&owner)? {
+                match state.get::<Owner>(&owner)? {
                     Some(before) if before.pin != data.pin => {
                         change(state, &before.pin, |roll| _ = roll.sales.remove(&data.sale))?;
                     }
@@ -170,7 +170,7 @@ impl Rules for ParcelsRules {
                     return change(state, pin, |roll| roll.permits.remove(&fact.key));
                 }
                 let owner = owner_key(&fact.key);
-                let Some(Owner { pin, sale }) = state.source(&owner)? else { return Ok(()) };
+                let Some(Owner { pin, sale }) = state.get(&owner)? else { return Ok(()) };
                 state.remember::<Owner>(&owner, None)?;
                 change(state, &pin, |roll| _ = roll.sales.remove(&sale))
             }
@@ -200,7 +200,7 @@ fn observe_permit(state: &mut State<'_, ParcelsRules>, key: &str, fact: &PermitF
 
 /// Takes a row of Allegheny County: the record of the parcel, the liens that waited for its PIN, and what its exemption is flagged for.
 fn assess(state: &mut State<'_, ParcelsRules>, fact: &ParcelFact, at_ms: i64) -> Result<(), Undecided> {
-    let before: Roll = state.source(&roll_key(&fact.pin))?.unwrap_or_default();
+    let before: Roll = state.get(&roll_key(&fact.pin))?.unwrap_or_default();
     change(state, &fact.pin, |roll| roll.assess_with_details(fact, &schemas::clock::day_of(at_ms).to_string()))?;
     if before.details.is_none() {
         liens::decide_waiting(state, &fact.pin)?;

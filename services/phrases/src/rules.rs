@@ -112,8 +112,8 @@ fn day(text: &str) -> Result<i64, Undecided> {
 fn decide_hour(state: &mut Rows<'_>, data: &MentionFact) -> Result<(), Undecided> {
     let hour = hour(&data.hour)?;
     let (day, of_day) = (hour.div_euclid(DAY_HOURS), hour.rem_euclid(DAY_HOURS));
-    let mut clock: Clock = state.source(CLOCK_KEY)?.unwrap_or_default();
-    let mut row: DayRow = state.source(&day_key(day))?.unwrap_or_default();
+    let mut clock: Clock = state.get(CLOCK_KEY)?.unwrap_or_default();
+    let mut row: DayRow = state.get(&day_key(day))?.unwrap_or_default();
     row.insert(of_day, Hour { stories: data.docs, is_complete: data.complete });
     state.remember(&day_key(day), Some(&row))?;
     let entry: HourEntry = (hour, data.docs, data.complete);
@@ -136,10 +136,10 @@ fn decide_hour(state: &mut Rows<'_>, data: &MentionFact) -> Result<(), Undecided
 /// Remembers the views of an article. Articles whose titles have the same normal form count as the one with more views.
 fn decide_views(state: &mut Rows<'_>, data: &MentionFact) -> Result<(), Undecided> {
     let day = day(&data.day)?;
-    let open: i64 = state.source(&open_day_key(day))?.unwrap_or(i64::MAX);
+    let open: i64 = state.get(&open_day_key(day))?.unwrap_or(i64::MAX);
     let phrase = normal(&data.article);
     if !phrase.is_empty() {
-        let mut row: ViewsRow = state.source(&views_key(&phrase))?.unwrap_or_default();
+        let mut row: ViewsRow = state.get(&views_key(&phrase))?.unwrap_or_default();
         let most = row.days.0.get(&day).copied().unwrap_or(0).max(data.views);
         row.days.set(day, most);
         row.day = day;
@@ -152,8 +152,8 @@ fn decide_views(state: &mut Rows<'_>, data: &MentionFact) -> Result<(), Undecide
 /// Closes a day of page views.
 fn decide_day(state: &mut Rows<'_>, data: &MentionFact) -> Result<(), Undecided> {
     let day = day(&data.day)?;
-    let Some(fewest) = state.source::<i64>(&open_day_key(day))? else { return Ok(()) };
-    let mut row: LowestRow = state.source(LOWEST_KEY)?.unwrap_or_default();
+    let Some(fewest) = state.get::<i64>(&open_day_key(day))? else { return Ok(()) };
+    let mut row: LowestRow = state.get(LOWEST_KEY)?.unwrap_or_default();
     set_lowest(&mut row.days, day, fewest);
     row.day = day;
     state.remember(LOWEST_KEY, Some(&row))?;

@@ -14,7 +14,7 @@ use schemas::topics::{CHANGES_RECEIPTS, PAYMENTS, RECEIPTS, Topic};
 use schemas::views::payments::{PaymentCommand, TransferKeys, transfer_keys};
 use schemas::views::receipts::{
     ChainEnd, ChainOwner, IssueRequest, PublicKey, ReceiptCommand, RequestOutcome, SignedCheckpoint, SigningHistory, TABLES,
-    WRITERS_PER_CHAIN_MAX, WriterChange, WriterRequest, may_append, source,
+    WRITERS_PER_CHAIN_MAX, WriterChange, WriterRequest, may_append, state_key,
 };
 use schemas::views::records::RecordTables;
 
@@ -81,23 +81,23 @@ impl Rules for ReceiptsRules {
 
     fn reads(fact: &Fact<Request>) -> Vec<DecisionRow> {
         let Some(Request { action, transfer }) = fact.observed() else { return Vec::new() };
-        let chain_rows = |agent: &str| [source::owner(agent), source::agent(agent)];
+        let chain_rows = |agent: &str| [state_key::owner(agent), state_key::agent(agent)];
         let issue_rows = |issue: &IssueRequest| {
-            let own = [source::SIGNING.to_owned(), source::TREE.to_owned(), source::request(&fact.key)];
+            let own = [state_key::SIGNING.to_owned(), state_key::TREE.to_owned(), state_key::request(&fact.key)];
             own.into_iter().chain(chain_rows(&issue.agent_id)).collect()
         };
-        let sources = match action {
+        let keys = match action {
             Action::Nothing | Action::Command(ReceiptCommand::Unknown { .. }) => Vec::new(),
-            Action::Command(ReceiptCommand::Checkpoint(_)) => vec![source::CHECKPOINT.to_owned()],
-            Action::Command(ReceiptCommand::Key { .. } | ReceiptCommand::Memory { .. }) => vec![source::SIGNING.to_owned()],
+            Action::Command(ReceiptCommand::Checkpoint(_)) => vec![state_key::CHECKPOINT.to_owned()],
+            Action::Command(ReceiptCommand::Key { .. } | ReceiptCommand::Memory { .. }) => vec![state_key::SIGNING.to_owned()],
             Action::Command(ReceiptCommand::Issue(issue)) | Action::IssuePaid { issue, .. } => issue_rows(issue),
             Action::Command(ReceiptCommand::Writer(WriterRequest { agent_id, .. }) | ReceiptCommand::AssignOwner { agent_id, .. }) => {
                 chain_rows(agent_id).to_vec()
             }
-            Action::Reserve(issue) => std::iter::once(source::request(&fact.key)).chain(chain_rows(&issue.agent_id)).collect(),
-            Action::Release => vec![source::request(&fact.key)],
+            Action::Reserve(issue) => std::iter::once(state_key::request(&fact.key)).chain(chain_rows(&issue.agent_id)).collect(),
+            Action::Release => vec![state_key::request(&fact.key)],
         };
-        sources.into_iter().chain(transfer.all().map(str::to_owned)).map(DecisionRow::State).collect()
+        keys.into_iter().chain(transfer.all().map(str::to_owned)).map(DecisionRow::State).collect()
     }
 
     fn signs(fact: &Fact<Request>) -> bool {
@@ -106,7 +106,7 @@ impl Rules for ReceiptsRules {
     }
 
     fn is_confirmed(key: &str) -> bool {
-        source::is_chain_state(key)
+        state_key::is_chain_state(key)
     }
 
     fn decide(state: &mut State<'_, Self>, fact: &Fact<Request>) -> Result<(), Undecided> {
@@ -133,12 +133,12 @@ fn apply_command(state: &mut State<'_, ReceiptsRules>, fact: &Fact<Request>, com
     match command {
         ReceiptCommand::Issue(request) => issue(state, fact, request, false),
         ReceiptCommand::Checkpoint(signed) => {
-            let last = state.source::<SignedCheckpoint>(source::CHECKPOINT)?.unwrap_or_default();
+            let last = state.get::<SignedCheckpoint>(state_key::CHECKPOINT)?.unwrap_or_default();
             // If two processes signed at the same time, the larger tree contains the smaller one.
-            if signed.size <= last.size { Ok(()) } else { state.remember(source::CHECKPOINT, Some(signed)) }
+            if signed.size <= last.size { Ok(()) } else { state.remember(state_key::CHECKPOINT, Some(signed)) }
         }
         ReceiptCommand::Key { public_key, reason } => {
-            let mut signing = state.source::<SigningHistory>(source::SIGNING)?.unwrap_or_default();
+            let mut signing = state.get::<SigningHistory>(state_key::SIGNING)?.unwrap_or_default();
             if signing.keys.last().is_some_and(|key| key.public_key_hex == *public_key) {
                 return Ok(());
             }
@@ -146,7 +146,7 @@ fn apply_command(state: &mut State<'_, ReceiptsRules>, fact: &Fact<Request>, com
             let before = signing.keys.iter().find(|key| key.public_key_hex == *public_key);
             let memory = before.map(|key| key.memory.clone()).unwrap_or_default();
             signing.keys.push(PublicKey { public_key_hex: public_key.clone(), since: fact.observed_at, reason: reason.clone(), memory });
-            state.remember(source::SIGNING, Some(&signing))
+            state.remember(state_key::SIGNING, Some(&signing))
         }
         ReceiptCommand::Memory { public_key, memory } => name_memory(state, public_key, memory),
         ReceiptCommand::Writer(request) => set_writer(state, request),
@@ -195,8 +195,8 @@ fn paid_action(effect: &str, payer: &str) -> Action {
 
 /// Returns the owner of an agent's chain, and its end.
 fn load_chain(state: &mut State<'_, ReceiptsRules>, agent: &str) -> Result<(Option<ChainOwner>, ChainEnd), Undecided> {
-    let owner = state.source(&source::owner(agent))?;
-    let last = state.source(&source::agent(agent))?;
+    let owner = state.get(&state_key::owner(agent))?;
+    let last = state.get(&state_key::agent(agent))?;
     Ok((owner, last.unwrap_or_else(|| ChainEnd { hash: hash_text(&Hash32::ZERO), ..ChainEnd::default() })))
 }
 
@@ -207,8 +207,8 @@ fn issue(
     command: &IssueRequest,
     is_older_claim: bool,
 ) -> Result<(), Undecided> {
-    let request = source::request(&fact.key);
-    let is_reserved = match state.source(&request)? {
+    let request = state_key::request(&fact.key);
+    let is_reserved = match state.get(&request)? {
         // A request gets one receipt, however often it is sent.
         Some(RequestOutcome::Issued(_) | RequestOutcome::Refused { .. }) => return Ok(()),
         Some(RequestOutcome::Reserved { reserved }) => reserved == command.agent_id,
@@ -221,7 +221,7 @@ fn issue(
     if !is_admitted && let Err(refused) = may_append(owner.as_ref(), last.seq, &command.caller) {
         return state.remember(&request, Some(&RequestOutcome::Refused { refused }));
     }
-    let signing = state.source::<SigningHistory>(source::SIGNING)?.unwrap_or_default();
+    let signing = state.get::<SigningHistory>(state_key::SIGNING)?.unwrap_or_default();
     let Some(key) = signing.keys.last() else {
         return Err(Undecided::Blocked(
             "no receipt can be signed: no key was ever named; start `highwater serve`, which makes one".to_owned(),
@@ -254,8 +254,8 @@ fn issue(
         Undecided::Blocked(format!("the receipt key {public} is not on this node: copy its file into receipt_keys_dir"))
     })?;
     let last = ChainEnd { seq: receipt.body.seq, hash: receipt.content_hash.clone(), issued_at: receipt.body.issued_at.clone() };
-    state.remember(&source::agent(&command.agent_id), Some(&last))?;
-    state.remember(&source::position(&command.agent_id, last.seq), Some(&receipt.id))?;
+    state.remember(&state_key::agent(&command.agent_id), Some(&last))?;
+    state.remember(&state_key::position(&command.agent_id, last.seq), Some(&receipt.id))?;
     state.remember(&request, Some(&RequestOutcome::Issued(receipt.id.clone())))?;
     record_owner(state, command, owner)?;
     append_leaf(state, place, &receipt.id, &canonical)?;
@@ -273,14 +273,14 @@ fn record_owner(state: &mut State<'_, ReceiptsRules>, command: &IssueRequest, ow
     if owner.as_ref() == Some(&now) {
         return Ok(());
     }
-    state.remember(&source::owner(&command.agent_id), Some(&now))
+    state.remember(&state_key::owner(&command.agent_id), Some(&now))
 }
 
 /// Decides with a claim whether its payment may append to the chain. The first claim for a chain without receipts reserves the chain for
 /// its payer.
 fn reserve(state: &mut State<'_, ReceiptsRules>, fact: &Fact<Request>, command: &IssueRequest) -> Result<(), Undecided> {
-    let request = source::request(&fact.key);
-    if state.source::<RequestOutcome>(&request)?.is_some() {
+    let request = state_key::request(&fact.key);
+    if state.get::<RequestOutcome>(&request)?.is_some() {
         return Ok(());
     }
     let (owner, last) = load_chain(state, &command.agent_id)?;
@@ -290,15 +290,15 @@ fn reserve(state: &mut State<'_, ReceiptsRules>, fact: &Fact<Request>, command: 
     if last.seq == 0 {
         let owner = owner.unwrap_or_else(|| ChainOwner { owner: command.caller.clone(), ..ChainOwner::default() });
         let reserved = ChainOwner { reservations: owner.reservations + 1, ..owner };
-        state.remember(&source::owner(&command.agent_id), Some(&reserved))?;
+        state.remember(&state_key::owner(&command.agent_id), Some(&reserved))?;
     }
     state.remember(&request, Some(&RequestOutcome::Reserved { reserved: command.agent_id.clone() }))
 }
 
 /// Ends the reservation of a lapsed payment. A chain without receipts and other reservations is free again.
 fn release(state: &mut State<'_, ReceiptsRules>, fact: &Fact<Request>) -> Result<(), Undecided> {
-    let request = source::request(&fact.key);
-    let agent = match state.source(&request)? {
+    let request = state_key::request(&fact.key);
+    let agent = match state.get(&request)? {
         None | Some(RequestOutcome::Issued(_)) => return Ok(()),
         Some(RequestOutcome::Refused { .. }) => return state.remember::<RequestOutcome>(&request, None),
         Some(RequestOutcome::Reserved { reserved }) => reserved,
@@ -306,7 +306,7 @@ fn release(state: &mut State<'_, ReceiptsRules>, fact: &Fact<Request>) -> Result
     let (owner, last) = load_chain(state, &agent)?;
     if let Some(owner) = owner.filter(|_| last.seq == 0) {
         let left = ChainOwner { reservations: owner.reservations - 1, ..owner };
-        state.remember(&source::owner(&agent), Some(&left).filter(|left| left.reservations > 0 || left.is_assigned))?;
+        state.remember(&state_key::owner(&agent), Some(&left).filter(|left| left.reservations > 0 || left.is_assigned))?;
     }
     state.remember::<RequestOutcome>(&request, None)
 }
@@ -314,8 +314,8 @@ fn release(state: &mut State<'_, ReceiptsRules>, fact: &Fact<Request>) -> Result
 /// Adds or removes a writer of a chain. Only the owner's command has an effect.
 fn set_writer(state: &mut State<'_, ReceiptsRules>, request: &WriterRequest) -> Result<(), Undecided> {
     let WriterRequest { change, agent_id, caller, writer } = request;
-    let key = source::owner(agent_id);
-    let Some(mut chain) = state.source::<ChainOwner>(&key)? else { return Ok(()) };
+    let key = state_key::owner(agent_id);
+    let Some(mut chain) = state.get::<ChainOwner>(&key)? else { return Ok(()) };
     let is_named = chain.permits(writer);
     let is_changed = match change {
         WriterChange::Add => !is_named && chain.writers.len() < WRITERS_PER_CHAIN_MAX,
@@ -333,13 +333,13 @@ fn set_writer(state: &mut State<'_, ReceiptsRules>, request: &WriterRequest) -> 
 
 /// Records the id of the signer's memory of a key. A key keeps the memory that was recorded first.
 fn name_memory(state: &mut State<'_, ReceiptsRules>, public_key: &str, memory: &str) -> Result<(), Undecided> {
-    let mut signing = state.source::<SigningHistory>(source::SIGNING)?.unwrap_or_default();
+    let mut signing = state.get::<SigningHistory>(state_key::SIGNING)?.unwrap_or_default();
     let mut is_changed = false;
     for key in signing.keys.iter_mut().filter(|key| key.public_key_hex == public_key && key.memory.is_empty()) {
         memory.clone_into(&mut key.memory);
         is_changed = !key.memory.is_empty();
     }
-    if is_changed { state.remember(source::SIGNING, Some(&signing)) } else { Ok(()) }
+    if is_changed { state.remember(state_key::SIGNING, Some(&signing)) } else { Ok(()) }
 }
 
 /// Assigns the owner of a chain from before chains had owners, or of one without receipts. A chain that has an owner keeps it, and so does one
@@ -350,7 +350,7 @@ fn assign_owner(state: &mut State<'_, ReceiptsRules>, agent_id: &str, owner: &st
         return Ok(());
     }
     let assigned = ChainOwner { owner: owner.to_owned(), is_assigned: last.seq == 0, ..ChainOwner::default() };
-    state.remember(&source::owner(agent_id), Some(&assigned))
+    state.remember(&state_key::owner(agent_id), Some(&assigned))
 }
 
 /// The position of the next leaf of the tree, with the siblings that it is hashed with.
@@ -360,9 +360,9 @@ struct LeafPosition {
 }
 
 fn next_leaf_position(state: &mut State<'_, ReceiptsRules>) -> Result<LeafPosition, Undecided> {
-    let index = state.source(source::TREE)?.unwrap_or(0);
+    let index = state.get(state_key::TREE)?.unwrap_or(0);
     let hash = |place: u64| {
-        let hash: Option<String> = state.source(&source::hash(place))?;
+        let hash: Option<String> = state.get(&state_key::hash(place))?;
         hash.and_then(|hash| Hash32::from_hex(&hash)).ok_or_else(|| Undecided::Poison(format!("hash {place} of the tree is missing")))
     };
     let siblings = tree::siblings(index).map(hash).collect::<Result<_, _>>()?;
@@ -373,11 +373,11 @@ fn next_leaf_position(state: &mut State<'_, ReceiptsRules>) -> Result<LeafPositi
 fn append_leaf(state: &mut State<'_, ReceiptsRules>, place: LeafPosition, id: &str, canonical: &[u8]) -> Result<(), Undecided> {
     let LeafPosition { index, siblings } = place;
     for (place, hash) in tree::new_hashes(index, tree::leaf(canonical), &siblings) {
-        state.remember(&source::hash(place), Some(&hash.to_string()))?;
+        state.remember(&state_key::hash(place), Some(&hash.to_string()))?;
     }
-    state.remember(&source::leaf(id), Some(&index))?;
-    state.remember(&source::entry(index), Some(&id))?;
-    state.remember(source::TREE, Some(&(index + 1)))
+    state.remember(&state_key::leaf(id), Some(&index))?;
+    state.remember(&state_key::entry(index), Some(&id))?;
+    state.remember(state_key::TREE, Some(&(index + 1)))
 }
 
 #[cfg(test)]

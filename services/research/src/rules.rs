@@ -181,18 +181,14 @@ mod tests {
             engine.decide(&observed(number, aliases));
         }
         let sources: Vec<String> =
-            engine.table(TABLES.sources).map(|(key, value)| format!("{key:?} {}", String::from_utf8_lossy(value))).collect();
+            engine.table(TABLES.state).map(|(key, value)| format!("{key:?} {}", String::from_utf8_lossy(value))).collect();
         assert_eq!(sources.len(), 3, "{sources:?}");
         for (key, value) in [
             (alias_key("NCT00000001"), r#""NCT00000002""#),
             (alias_key("NCT00000003"), r#""NCT00000002""#),
             (former_key("NCT00000002"), r#"["NCT00000001","NCT00000003"]"#),
         ] {
-            assert_eq!(
-                engine.rows.get(&(TABLES.sources.name, key![key.as_str()])).map(|value| &value[..]),
-                Some(value.as_bytes()),
-                "{key}"
-            );
+            assert_eq!(engine.rows.get(&(TABLES.state.name, key![key.as_str()])).map(|value| &value[..]), Some(value.as_bytes()), "{key}");
         }
     }
 }

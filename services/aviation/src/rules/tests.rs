@@ -19,7 +19,7 @@ fn record(engine: &Engine, number: &str) -> AirworthinessDirective {
 /// All records and what is remembered, as JSON.
 fn state(engine: &Engine) -> Vec<String> {
     let records = engine.records().into_values().map(|record| serde_json::to_string(&record).unwrap());
-    let sources = engine.table(TABLES.sources).map(|(key, value)| format!("{key:?} {}", String::from_utf8_lossy(value)));
+    let sources = engine.table(TABLES.state).map(|(key, value)| format!("{key:?} {}", String::from_utf8_lossy(value)));
     records.chain(sources).collect()
 }
 

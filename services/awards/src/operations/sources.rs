@@ -21,9 +21,9 @@ pub(crate) const RULE: &str = "What the streams publish under one award id is on
 /// # Errors
 /// When rows cannot be read.
 pub(crate) async fn notices_of(at: &Position, award: &Award) -> Result<Vec<Notice>, Problem> {
-    let state = at.view.get(TABLES.sources, &key![award_key(&award.id)]).await.map_err(store_problem)?;
+    let state = at.view.get(TABLES.state, &key![award_key(&award.id)]).await.map_err(store_problem)?;
     let Some(state) = state else { return Ok(Vec::new()) };
-    let known: AwardState = stored(TABLES.sources, &state)?;
+    let known: AwardState = stored(TABLES.state, &state)?;
     Ok(known.facts().into_iter().map(notice).collect())
 }
 

@@ -240,7 +240,7 @@ impl Catalog {
     }
 
     async fn read_states(mut self, at: &Position) -> Result<Self, Problem> {
-        let table = TABLES.sources;
+        let table = TABLES.state;
         let mut hosts: Vec<String> = self.entries.values().map(|entry| entry.store.clone()).collect();
         hosts.sort_unstable();
         hosts.dedup();

@@ -124,7 +124,7 @@ impl KnownStates {
                 return Ok(Arc::clone(state));
             }
         }
-        let state: Arc<StoreState> = Arc::new(stored(TABLES.sources, row)?);
+        let state: Arc<StoreState> = Arc::new(stored(TABLES.state, row)?);
         self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(host.to_owned(), (row.to_vec(), Arc::clone(&state)));
         Ok(state)
     }
@@ -135,7 +135,7 @@ impl KnownStates {
 /// # Errors
 /// When rows cannot be read.
 pub(crate) async fn stores(ctx: &Context, at: &Position) -> Result<BTreeMap<String, Arc<StoreState>>, Problem> {
-    let table = TABLES.sources;
+    let table = TABLES.state;
     let Some(hosts) = at.view.get(table, &key![STORES_KEY]).await.map_err(store_problem)? else { return Ok(BTreeMap::new()) };
     let hosts: Vec<String> = stored(table, &hosts)?;
     let keys: Vec<_> = hosts.iter().map(|host| key![store_key(host)]).collect();

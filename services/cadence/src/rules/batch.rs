@@ -72,14 +72,14 @@ fn part_key(host: &str, part: usize) -> String {
 
 /// Adds an observation to the open batch of a store.
 pub(super) fn add(state: &mut State<'_, CadenceRules>, host: &str, product: &str, observed: Observed) -> Result<(), Undecided> {
-    let head: Head = state.source(&head_key(host))?.unwrap_or_default();
+    let head: Head = state.get(&head_key(host))?.unwrap_or_default();
     let key = pending_key(host, product);
-    let pending: Option<Pending> = state.source(&key)?;
+    let pending: Option<Pending> = state.get(&key)?;
     let mut pending = match pending.filter(|pending| pending.batch == head.batch) {
         Some(pending) => pending,
         None => {
             let part_key = part_key(host, head.products / PART_PRODUCTS);
-            let part: Option<ListPart> = state.source(&part_key)?;
+            let part: Option<ListPart> = state.get(&part_key)?;
             let mut part = part.filter(|part| part.batch == head.batch).unwrap_or(ListPart { batch: head.batch, products: Vec::new() });
             part.products.push(product.to_owned());
             state.remember(&part_key, Some(&part))?;
@@ -99,13 +99,13 @@ pub(super) struct OpenBatch {
 
 impl OpenBatch {
     pub(super) fn read(state: &mut State<'_, CadenceRules>, host: &str) -> Result<Self, Undecided> {
-        let head: Head = state.source(&head_key(host))?.unwrap_or_default();
+        let head: Head = state.get(&head_key(host))?.unwrap_or_default();
         let parts = head.products.div_ceil(PART_PRODUCTS);
-        let parts: Vec<Option<ListPart>> = all((0..parts).map(|part| state.source(&part_key(host, part))))?;
+        let parts: Vec<Option<ListPart>> = all((0..parts).map(|part| state.get(&part_key(host, part))))?;
         let products: Vec<String> = parts.into_iter().flatten().flat_map(|part| part.products).collect();
         let rows: Vec<(Option<Pending>, Option<Item>)> = all(products.iter().map(|product| {
             // Both are named before either is missed.
-            let pending = state.source::<Pending>(&pending_key(host, product));
+            let pending = state.get::<Pending>(&pending_key(host, product));
             let item = state.record(&item_id(host, product));
             Ok((pending?, item?))
         }))?;

@@ -29,7 +29,7 @@ fn outdated_key(host: &str) -> String {
 /// Keeps what an outdated copy said about a variant.
 pub(super) fn add(state: &mut State<'_, CadenceRules>, host: &str, product: &str, observed: Observed) -> Result<(), Undecided> {
     let key = outdated_key(host);
-    let mut all: Vec<Outdated> = state.source(&key)?.unwrap_or_default();
+    let mut all: Vec<Outdated> = state.get(&key)?.unwrap_or_default();
     all.retain(|known| known.observed.variant != observed.variant);
     if all.len() < OUTDATED_MAX {
         all.push(Outdated { product: product.to_owned(), observed: Observed { before: None, ..observed } });
@@ -40,14 +40,14 @@ pub(super) fn add(state: &mut State<'_, CadenceRules>, host: &str, product: &str
 /// At a complete poll of a present copy: adds to the open batch what outdated copies of earlier polls said about variants without a fact since.
 pub(super) fn settle(state: &mut State<'_, CadenceRules>, host: &str, at_ms: i64, earlier: &StoreState) -> Result<(), Undecided> {
     let key = outdated_key(host);
-    let all: Vec<Outdated> = state.source(&key)?.unwrap_or_default();
+    let all: Vec<Outdated> = state.get(&key)?.unwrap_or_default();
     let last_ms = earlier.polls.last().map_or(i64::MIN, |poll| poll.at_ms);
     // What this poll itself read from an outdated page waits for the next one.
     let (settled, waiting): (Vec<Outdated>, Vec<Outdated>) = all.into_iter().partition(|outdated| outdated.observed.seen_ms <= last_ms);
     if settled.is_empty() {
         return Ok(());
     }
-    let variants = settled.iter().map(|outdated| state.source::<VariantState>(&variant_key(host, &outdated.observed.variant)));
+    let variants = settled.iter().map(|outdated| state.get::<VariantState>(&variant_key(host, &outdated.observed.variant)));
     let variants = undecided::all(variants)?;
     for (Outdated { product, observed }, variant) in settled.into_iter().zip(variants) {
         let Some(before) = variant.filter(|variant| variant.is_outdated) else { continue };

@@ -93,7 +93,7 @@ impl Store {
         serde_json::from_slice::<Row<Item>>(row).unwrap().record
     }
 
-    fn source<T: serde::de::DeserializeOwned>(&self, key: &str) -> T {
+    fn state<T: serde::de::DeserializeOwned>(&self, key: &str) -> T {
         self.folded.state(key).unwrap()
     }
 
@@ -150,9 +150,9 @@ fn failed_polls_create_no_restock() {
     store.end("");
     assert_eq!(store.take_happened(), ["restock"]);
     assert_eq!(store.item("7").restocks, [Restock { after: day(1), before: day(3), variants: 1, trickle: false }]);
-    let state: StoreState = store.source(&store_key(HOST));
+    let state: StoreState = store.state(&store_key(HOST));
     assert_eq!(state.polls.iter().map(|poll| poll.is_complete).collect::<Vec<_>>(), [true, true, false, false, true]);
-    assert_eq!(store.source::<Vec<String>>(STORES_KEY), [HOST]);
+    assert_eq!(store.state::<Vec<String>>(STORES_KEY), [HOST]);
 }
 
 /// Proves that a first appearance, a launch, a rename, a removal and a return are no restocks, and that a return as sold out can be followed by
@@ -252,7 +252,7 @@ fn niches_have_statistics() {
         // A restock that the next poll sees sold out again would be a trickle.
         store.poll(&[]);
     }
-    let stats: NicheStats = store.source(&niche_key("sneakers"));
+    let stats: NicheStats = store.state(&niche_key("sneakers"));
     assert_eq!(stats.spreads.values().sum::<u64>(), 12);
     assert_eq!(stats.scores.values().flat_map(BTreeMap::values).sum::<u64>(), 12 * 3);
     let newest = stats.days.last().unwrap();

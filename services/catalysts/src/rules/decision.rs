@@ -48,7 +48,7 @@ pub(super) fn set_anchor(record: &mut Catalyst, parts: &[(&str, &str)]) {
 /// Sets the ticker of a company that is known by its name, and remembers that the record names it.
 pub(super) fn set_ticker_by_name(state: Decision<'_, '_>, record: &mut Catalyst) -> Result<(), Undecided> {
     let Some(key) = name_key(&record.company) else { return Ok(()) };
-    let before: Named = state.source(&key)?.unwrap_or_default();
+    let before: Named = state.get(&key)?.unwrap_or_default();
     (record.cik, record.ticker) = before.ticker(&record.company);
     let mut named = before.clone();
     named.add(&record.id);
@@ -61,7 +61,7 @@ pub(super) fn set_ticker_by_name(state: Decision<'_, '_>, record: &mut Catalyst)
 /// Removes a record from those that name a company.
 pub(super) fn forget_name(state: Decision<'_, '_>, company: &str, id: &str) -> Result<(), Undecided> {
     let Some(key) = name_key(company) else { return Ok(()) };
-    let Some(mut named) = state.source::<Named>(&key)? else { return Ok(()) };
+    let Some(mut named) = state.get::<Named>(&key)? else { return Ok(()) };
     if named.records.remove(id) {
         state.remember(&key, Some(&named).filter(|named| !named.is_empty()))?;
     }

@@ -62,7 +62,7 @@ pub(super) fn key(cik: &str) -> String {
 pub(super) fn decide(state: Decision<'_, '_>, fact: &StatementFact, day: &str) -> Result<(), Undecided> {
     let read = statements(fact, day);
     let key = key(&fact.cik);
-    let mut filer: Filer = state.source(&key)?.unwrap_or_default();
+    let mut filer: Filer = state.get(&key)?.unwrap_or_default();
     let is_own = |known: &Statement| known.accession == fact.accession && known.file == fact.file && known.n == fact.n;
     let had = filer.statements.iter().any(is_own);
     if read.is_empty() && !had {
@@ -75,7 +75,7 @@ pub(super) fn decide(state: Decision<'_, '_>, fact: &StatementFact, day: &str) -
     filer.statements.drain(..excess);
 
     let cik_row = cik_key(&fact.cik);
-    let mut listed: Listed = state.source(&cik_row)?.unwrap_or_default();
+    let mut listed: Listed = state.get(&cik_row)?.unwrap_or_default();
     let events = events(&fact.cik, &listed.ticker(), &filer.statements);
     for id in filer.events.iter().filter(|id| !events.contains_key(*id)) {
         withdraw(state, id)?;

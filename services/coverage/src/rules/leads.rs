@@ -94,7 +94,7 @@ pub(super) fn update(state: &mut State<'_, CoverageRules>, owner: &str, before: 
         }
     }
     let rows: Vec<(String, Vec<Member>)> = all(rows.into_iter().map(|row| {
-        let members: Vec<Member> = state.source(&row)?.unwrap_or_default();
+        let members: Vec<Member> = state.get(&row)?.unwrap_or_default();
         Ok((row, members))
     }))?;
     let members = rows.iter().flat_map(|(_, members)| members);
@@ -173,9 +173,9 @@ fn regroup(state: &mut State<'_, CoverageRules>, row: &str, members: &[Member], 
 /// The lead of another carrier or entity as it follows from its facts.
 fn candidate(state: &mut State<'_, CoverageRules>, member: &Member) -> Result<Option<Candidate>, Undecided> {
     let mut all = if member.owner.starts_with(carriers::OWNER) {
-        state.source::<Carrier>(&member.owner)?.unwrap_or_default().candidates(&member.owner)
+        state.get::<Carrier>(&member.owner)?.unwrap_or_default().candidates(&member.owner)
     } else {
-        state.source::<Entity>(&member.owner)?.unwrap_or_default().candidates(&member.owner)
+        state.get::<Entity>(&member.owner)?.unwrap_or_default().candidates(&member.owner)
     };
     Ok(all.remove(&member.id))
 }

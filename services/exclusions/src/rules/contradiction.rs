@@ -138,7 +138,7 @@ pub(super) fn reads(fact: &CompanyFact) -> Vec<DecisionRow> {
 pub(super) fn decide(state: Decision<'_, '_>, fact: &CompanyFact, observed_at: i64) -> Result<(), Undecided> {
     for company in companies(fact) {
         let key = cik_key(&company.cik);
-        let before: KnownCompany = state.source(&key)?.unwrap_or_default();
+        let before: KnownCompany = state.get(&key)?.unwrap_or_default();
         let mut now = before.clone();
         if fact.kind == REPORT {
             now.take_report(fact)

@@ -75,7 +75,7 @@ pub(super) fn reads(award: &Award) -> Vec<DecisionRow> {
 
 /// Decides on a day what an award means: its own candidate, and those of the same need.
 pub(super) fn decide(state: Decision<'_, '_>, award: &Award, today: Date) -> Result<(), Undecided> {
-    let before: KnownAward = state.source(&award_key(&award.id))?.unwrap_or_default();
+    let before: KnownAward = state.get(&award_key(&award.id))?.unwrap_or_default();
     let mut now = before.clone();
     now.observe(award);
     let mut changed = BTreeSet::from([award.id.clone()]);
@@ -97,7 +97,7 @@ pub(super) fn decide(state: Decision<'_, '_>, award: &Award, today: Date) -> Res
         state.remember(&award_key(&award.id), Some(&now))?;
     }
     let rows = all(changed.into_iter().map(|id| {
-        let (known, record) = (state.source::<KnownAward>(&award_key(&id)), state.record(&candidate_id(&id)));
+        let (known, record) = (state.get::<KnownAward>(&award_key(&id)), state.record(&candidate_id(&id)));
         Ok((known?.unwrap_or_default(), record?, id))
     }))?;
     let mut needs: BTreeMap<String, Need> = BTreeMap::new();
@@ -106,7 +106,7 @@ pub(super) fn decide(state: Decision<'_, '_>, award: &Award, today: Date) -> Res
             Entry::Occupied(read) => read.into_mut(),
             Entry::Vacant(place) if place.key().is_empty() => place.insert(Need::new()),
             Entry::Vacant(place) => {
-                let need = state.source(place.key())?.unwrap_or_default();
+                let need = state.get(place.key())?.unwrap_or_default();
                 place.insert(need)
             }
         };
@@ -123,7 +123,7 @@ pub(super) fn decide(state: Decision<'_, '_>, award: &Award, today: Date) -> Res
 
 /// Sets or removes an award of a need. Returns the contracts among the others if that changes anything for them.
 fn change_need(state: Decision<'_, '_>, key: &str, id: &str, entry: Option<NeedAward>) -> Result<Vec<String>, Undecided> {
-    let mut need: Need = state.source(key)?.unwrap_or_default();
+    let mut need: Need = state.get(key)?.unwrap_or_default();
     let before = need.clone();
     match entry {
         Some(entry) => _ = need.insert(id.to_owned(), entry),

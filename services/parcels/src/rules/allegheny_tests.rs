@@ -210,7 +210,7 @@ fn remembered_names_are_not_published() {
     }
     let mut engine = engine(vec![fact]);
     let mut remembered = 0;
-    for (_, value) in engine.rows.iter_mut().filter(|((table, _), _)| *table == TABLES.sources.name) {
+    for (_, value) in engine.rows.iter_mut().filter(|((table, _), _)| *table == TABLES.state.name) {
         let text = String::from_utf8(value.to_vec()).unwrap();
         remembered += text.matches("J. K.").count();
         *value = Bytes::from(text.replace("J. K.", "John Kowalski"));

@@ -22,7 +22,7 @@ pub(super) fn reads(pin: &str) -> Vec<DecisionRow> {
 
 /// Decides the flag of a parcel by what is known of the newest tax year. Earlier years say nothing more.
 pub(super) fn decide(state: &mut State<'_, ParcelsRules>, fact: &ParcelFact, at_ms: i64) -> Result<(), Undecided> {
-    let (newest, known) = (state.source::<ExemptionYear>(&exemption_year(COUNTY)), state.record(&id(&fact.pin, RULE)));
+    let (newest, known) = (state.get::<ExemptionYear>(&exemption_year(COUNTY)), state.record(&id(&fact.pin, RULE)));
     let (newest, known) = (newest?.unwrap_or_default().tax_year, known?.and_then(|record| record.flag).filter(|flag| !flag.is_over));
     if fact.year < newest {
         return Ok(());

@@ -50,7 +50,7 @@ impl Closing {
 /// Closes a cycle, or lets it wait for the sales of its township.
 pub(super) fn close(state: &mut State<'_, ParcelsRules>, closing: Closing, at_ms: i64) -> Result<(), Undecided> {
     let key = township_key(&closing.area.township);
-    let mut township: Township = state.source(&key)?.unwrap_or_default();
+    let mut township: Township = state.get(&key)?.unwrap_or_default();
     if !township.is_sold_read {
         township.waiting.insert(closing.area.neighborhood, closing.cycle);
         return state.remember(&key, Some(&township));
@@ -61,7 +61,7 @@ pub(super) fn close(state: &mut State<'_, ParcelsRules>, closing: Closing, at_ms
 /// Takes that all sales of a township were read, and closes the cycles that waited for them.
 pub(super) fn sales_read(state: &mut State<'_, ParcelsRules>, code: &str, at_ms: i64) -> Result<(), Undecided> {
     let key = township_key(code);
-    let mut township: Township = state.source(&key)?.unwrap_or_default();
+    let mut township: Township = state.get(&key)?.unwrap_or_default();
     if township.is_sold_read {
         return Ok(());
     }
@@ -78,7 +78,7 @@ pub(super) fn sales_read(state: &mut State<'_, ParcelsRules>, code: &str, at_ms:
 
 fn close_now(state: &mut State<'_, ParcelsRules>, township: &Township, closing: &Closing, at_ms: i64) -> Result<(), Undecided> {
     let Closing { area, cycle } = closing;
-    let frozen: Frozen = state.source(&stats_key(area))?.unwrap_or_default();
+    let frozen: Frozen = state.get(&stats_key(area))?.unwrap_or_default();
     // An earlier cycle is one that was published late.
     if frozen.cycle >= *cycle {
         return Ok(());
@@ -113,7 +113,7 @@ fn close_neighborhood(state: &mut State<'_, ParcelsRules>, closing: &Closing) ->
     let Closing { area, cycle } = closing;
     let pins = sold_pins(state, area)?;
     let mut peers = Peers::default();
-    for roll in all(pins.iter().map(|pin| state.source::<Roll>(&roll_key(pin))))? {
+    for roll in all(pins.iter().map(|pin| state.get::<Roll>(&roll_key(pin))))? {
         peers.add(&roll.unwrap_or_default(), cycle.year);
     }
     state.remember(&stats_key(area), Some(&peers.frozen(*cycle)))?;
@@ -139,10 +139,10 @@ fn of_township(state: &mut State<'_, ParcelsRules>, township: &Township, closing
     let neighborhoods: Vec<Area> = township.neighborhoods.iter().map(|name| Area { neighborhood: name.clone(), ..area.clone() }).collect();
     let (mut peers, mut pins) = (Peers::default(), Vec::new());
     all(neighborhoods.iter().map(|own| {
-        let (sold, stats) = (sold_pins(state, own), state.source::<Frozen>(&stats_key(own)));
+        let (sold, stats) = (sold_pins(state, own), state.get::<Frozen>(&stats_key(own)));
         let (sold, stats) = (sold?, stats?.unwrap_or_default());
         all(sold.iter().map(|pin| {
-            let roll: Roll = state.source(&roll_key(pin))?.unwrap_or_default();
+            let roll: Roll = state.get(&roll_key(pin))?.unwrap_or_default();
             peers.add(&roll, cycle.year);
             if !roll.has_near_peers(&stats) {
                 pins.push(pin.clone());
@@ -171,14 +171,14 @@ pub(super) fn decide_part(
 ) -> Result<(), Undecided> {
     let part = part.ok_or_else(|| Undecided::Poison("a part without its number".to_owned()))?;
     let area = Area { township: code.to_owned(), neighborhood: String::new() };
-    let frozen: Frozen = state.source(&stats_key(&area))?.unwrap_or_default();
+    let frozen: Frozen = state.get(&stats_key(&area))?.unwrap_or_default();
     if frozen.cycle == Cycle::default() {
         return Ok(());
     }
     let mut pins = pins_of(state, measured_keys(code, part))?;
     // A cycle that closed before floor areas were read gets its medians of values per square foot with the first part that follows it, and keeps the others.
     if let Some(closing) = closing.filter(|closing| part == 0 && closing.cycle == frozen.cycle && frozen.per_sqft.is_empty()) {
-        let township: Township = state.source(&township_key(code))?.unwrap_or_default();
+        let township: Township = state.get(&township_key(code))?.unwrap_or_default();
         let (peers, sold) = of_township(state, &township, closing)?;
         let Frozen { per_sqft, .. } = peers.frozen(closing.cycle);
         if !per_sqft.is_empty() {
@@ -192,7 +192,7 @@ pub(super) fn decide_part(
 /// Sets the current cycle of a county, if this one is later.
 fn set_current(state: &mut State<'_, ParcelsRules>, county: &str, cycle: Cycle, at_ms: i64) -> Result<(), Undecided> {
     let (latest_key, key) = (format!("latest/{county}"), current_cycle(county));
-    if state.source::<Cycle>(&latest_key)?.is_some_and(|latest| latest >= cycle) {
+    if state.get::<Cycle>(&latest_key)?.is_some_and(|latest| latest >= cycle) {
         return Ok(());
     }
     let since = day_of(at_ms).to_string();

@@ -33,7 +33,7 @@ pub(super) fn id(pin: &str, rule: &str) -> String {
 
 /// Decides the flags of a parcel again after a row of it, and of the parcels that share its mailing address or did before.
 pub(super) fn decide(state: &mut State<'_, ParcelsRules>, pin: &str, before: Option<&Details>) -> Result<(), Undecided> {
-    let roll: Roll = state.source(&roll_key(pin))?.unwrap_or_default();
+    let roll: Roll = state.get(&roll_key(pin))?.unwrap_or_default();
     let Some(now) = &roll.details else { return Ok(()) };
     let hashes = [before.map_or("", |before| before.mailing_hash.as_str()), now.mailing_hash.as_str()];
     let mut pins = BTreeSet::from([pin.to_owned()]);
@@ -49,7 +49,7 @@ pub(super) fn decide(state: &mut State<'_, ParcelsRules>, pin: &str, before: Opt
                     shared.0.remove(pin);
                 }
             })?;
-            pins.extend(state.source::<Shared>(&shared_key(hash))?.unwrap_or_default().0);
+            pins.extend(state.get::<Shared>(&shared_key(hash))?.unwrap_or_default().0);
         }
     }
     all(pins.iter().map(|pin| flag(state, pin))).map(drop)
@@ -58,11 +58,11 @@ pub(super) fn decide(state: &mut State<'_, ParcelsRules>, pin: &str, before: Opt
 /// Sets the flags of a parcel. One that no longer applies is over.
 fn flag(state: &mut State<'_, ParcelsRules>, pin: &str) -> Result<(), Undecided> {
     let key = roll_key(pin);
-    let mut roll: Roll = state.source(&key)?.unwrap_or_default();
+    let mut roll: Roll = state.get(&key)?.unwrap_or_default();
     let Some(details) = roll.details.as_mut() else { return Ok(()) };
     let shared: Shared = match details.mailing_hash.as_str() {
         "" => Shared::default(),
-        hash => state.source(&shared_key(hash))?.unwrap_or_default(),
+        hash => state.get(&shared_key(hash))?.unwrap_or_default(),
     };
     let flags: Vec<Flag> = found(details, shared.0.len())
         .into_iter()

@@ -33,7 +33,7 @@ fn id(key: &str) -> String {
 
 /// What is remembered of a lien.
 fn seen_of(state: &mut State<'_, ParcelsRules>, key: &str) -> Result<Seen, Undecided> {
-    Ok(state.source::<Seen>(&seen_key(key))?.unwrap_or_default().without_names())
+    Ok(state.get::<Seen>(&seen_key(key))?.unwrap_or_default().without_names())
 }
 
 /// The rows that a decision about a lien reads.
@@ -64,7 +64,7 @@ pub(super) fn decide(state: &mut State<'_, ParcelsRules>, key: &str, fact: &Lien
 
 /// Decides the liens again that waited for a parcel, now that it is known.
 pub(super) fn decide_waiting(state: &mut State<'_, ParcelsRules>, pin: &str) -> Result<(), Undecided> {
-    let keys: BTreeSet<String> = state.source(&waiting_key(pin))?.unwrap_or_default();
+    let keys: BTreeSet<String> = state.get(&waiting_key(pin))?.unwrap_or_default();
     all(keys.iter().map(|key| {
         let seen = seen_of(state, key)?;
         match &seen.waiting {
@@ -80,7 +80,7 @@ fn put(state: &mut State<'_, ParcelsRules>, key: &str, seen: &Seen, fact: &LienF
     let mut pin = fact.pin.clone();
     if pin.is_empty() {
         let candidates = pins_of_block_lot(&fact.block_lot);
-        let rolls = all(candidates.iter().map(|pin| state.source::<Roll>(&roll_key(pin))))?;
+        let rolls = all(candidates.iter().map(|pin| state.get::<Roll>(&roll_key(pin))))?;
         let is_known = |roll: &Option<Roll>| roll.as_ref().is_some_and(|roll| roll.details.is_some());
         let mut known = candidates.iter().zip(&rolls).filter(|(_, roll)| is_known(roll)).map(|(pin, _)| pin);
         if let (Some(only), None) = (known.next(), known.next()) {

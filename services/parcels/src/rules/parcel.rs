@@ -11,7 +11,7 @@ use super::state::{ParcelsRules, measured_key, record_id, remember_neighborhood,
 
 /// Changes what is known of a parcel, and decides its record again.
 pub(super) fn change(state: &mut State<'_, ParcelsRules>, pin: &str, change: impl FnOnce(&mut Roll)) -> Result<(), Undecided> {
-    let before: Roll = state.source(&roll_key(pin))?.unwrap_or_default();
+    let before: Roll = state.get(&roll_key(pin))?.unwrap_or_default();
     let mut now = before.clone();
     change(&mut now);
     if now == before {
@@ -22,7 +22,7 @@ pub(super) fn change(state: &mut State<'_, ParcelsRules>, pin: &str, change: imp
     now.is_measured = !now.is_listed && (now.has_floor_area() || (before.is_measured && has_cycle(state, pin)?));
     let sold = |roll: &Roll| roll.area().filter(|_| roll.is_listed);
     if let Some(area) = sold(&now).filter(|area| sold(&before).as_ref() != Some(area))
-        && state.source::<Vec<String>>(&sold_key(&area, pin))?.is_none()
+        && state.get::<Vec<String>>(&sold_key(&area, pin))?.is_none()
     {
         remember_neighborhood(state, &area)?;
     }
@@ -41,7 +41,7 @@ fn move_between(state: &mut State<'_, ParcelsRules>, pin: &str, [old, new]: [Opt
     }
     for (row, is_in) in [(old, false), (new, true)] {
         let Some(row) = row else { continue };
-        let mut pins: Vec<String> = state.source(&row)?.unwrap_or_default();
+        let mut pins: Vec<String> = state.get(&row)?.unwrap_or_default();
         pins.retain(|known| known != pin);
         if is_in {
             pins.push(pin.to_owned());
@@ -59,12 +59,12 @@ fn has_cycle(state: &mut State<'_, ParcelsRules>, pin: &str) -> Result<bool, Und
 
 /// Decides the record of a parcel again.
 pub(super) fn decide_again(state: &mut State<'_, ParcelsRules>, pin: &str) -> Result<(), Undecided> {
-    let roll: Roll = state.source(&roll_key(pin))?.unwrap_or_default();
+    let roll: Roll = state.get(&roll_key(pin))?.unwrap_or_default();
     let Some(area) = roll.area() else { return Ok(()) };
     let township = Area { neighborhood: String::new(), ..area.clone() };
     // All rows that are missing are named before the decision is repeated.
     let (near, far, before) =
-        (state.source::<Frozen>(&stats_key(&area)), state.source::<Frozen>(&stats_key(&township)), state.record(&record_id(pin)));
+        (state.get::<Frozen>(&stats_key(&area)), state.get::<Frozen>(&stats_key(&township)), state.record(&record_id(pin)));
     let (near, far, before) = (near?.unwrap_or_default(), far?.unwrap_or_default(), before?);
     match roll.record(pin, &near, &far, before.as_ref()) {
         Some(parcel) => put(state, before.as_ref(), parcel),
@@ -95,7 +95,7 @@ fn put(state: &mut State<'_, ParcelsRules>, before: Option<&Parcel>, parcel: Par
         for (place, change) in [(old, -1), (new, 1)] {
             let Some((cycle, is_new)) = place else { continue };
             let key = delta_counts(&county, &cycle);
-            let mut counts: DeltaCounts = state.source(&key)?.unwrap_or_default();
+            let mut counts: DeltaCounts = state.get(&key)?.unwrap_or_default();
             *(if is_new { &mut counts.new } else { &mut counts.resolved }) += change;
             state.remember(&key, Some(&counts))?;
         }

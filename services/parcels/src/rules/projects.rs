@@ -112,13 +112,13 @@ pub(super) fn decide(state: &mut State<'_, ParcelsRules>, pin: &str, before: &Ro
 fn count(state: &mut State<'_, ParcelsRules>, case: Option<(String, i64)>, change: i64) -> Result<(), Undecided> {
     let Some((code, months)) = case else { return Ok(()) };
     let key = format!("cases/{}/{code}", cook::COUNTY);
-    let mut cases: BTreeMap<i64, i64> = state.source(&key)?.unwrap_or_default();
+    let mut cases: BTreeMap<i64, i64> = state.get(&key)?.unwrap_or_default();
     *cases.entry(months).or_default() += change;
     cases.retain(|_, count| *count > 0);
     state.remember(&key, Some(&cases).filter(|cases| !cases.is_empty()))?;
     let median = median(&cases);
     let name = medians_name(cook::COUNTY);
-    let mut medians: BTreeMap<String, Median> = state.source(&name)?.unwrap_or_default();
+    let mut medians: BTreeMap<String, Median> = state.get(&name)?.unwrap_or_default();
     // The number of cases alone is no reason to write the row again: it has a version for each change.
     if medians.get(&code).map(|known| known.months) == median.map(|median| median.months) {
         return Ok(());

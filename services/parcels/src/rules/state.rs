@@ -92,7 +92,7 @@ pub(super) fn sold_pins(state: &mut State<'_, ParcelsRules>, area: &Area) -> Res
 
 /// The parcels of some rows, by PIN.
 pub(super) fn pins_of(state: &mut State<'_, ParcelsRules>, keys: impl Iterator<Item = String>) -> Result<Vec<String>, Undecided> {
-    let rows = all(keys.map(|key| state.source::<Vec<String>>(&key)))?;
+    let rows = all(keys.map(|key| state.get::<Vec<String>>(&key)))?;
     let mut pins: Vec<String> = rows.into_iter().flatten().flatten().collect();
     pins.sort_unstable();
     Ok(pins)

@@ -120,7 +120,7 @@ fn rows_of_sold_parcels_are_small() {
         engine.decide(&sale_with(1, &format!("2025-0{month}-01"), 123_456_789, |sale| sale.document = "2512345678".into()));
     }
     let key = Datum::Text(state::roll_key(&pin(1)));
-    let (_, row) = engine.table(TABLES.sources).find(|(row, _)| row[0] == key).unwrap();
+    let (_, row) = engine.table(TABLES.state).find(|(row, _)| row[0] == key).unwrap();
     assert!(row.len() < 1_500, "{} bytes: {row:?}", row.len());
 }
 

@@ -174,7 +174,7 @@ impl Ledger {
         for (phrase, row) in phrases.iter().zip(found) {
             let recent = if is_divided(&row) { recent.next().flatten() } else { None };
             let mentions = GramRows { row, recent }.mentions().ok_or_else(|| {
-                tracing::error!(table = TABLES.sources.name, "the mentions of a phrase cannot be decoded");
+                tracing::error!(table = TABLES.state.name, "the mentions of a phrase cannot be decoded");
                 Problem::new(ErrorCode::Internal, "a stored row cannot be read")
             })?;
             out.push(Some(mentions).filter(|mentions| has_exact_row(phrase) && mentions.is_exact(self.newest)));
@@ -249,8 +249,8 @@ async fn is_unmoved(at: &Position) -> Result<bool, Problem> {
 /// Rows of decision state, in the order of their keys.
 pub(crate) async fn rows<T: DeserializeOwned>(at: &Position, keys: &[String]) -> Result<Vec<Option<T>>, Problem> {
     let keys: Vec<_> = keys.iter().map(|key| key![key.as_str()]).collect();
-    let rows = at.view.get_many(TABLES.sources, &keys).await.map_err(store_problem)?;
-    rows.into_iter().map(|row| row.map(|row| stored(TABLES.sources, &row)).transpose()).collect()
+    let rows = at.view.get_many(TABLES.state, &keys).await.map_err(store_problem)?;
+    rows.into_iter().map(|row| row.map(|row| stored(TABLES.state, &row)).transpose()).collect()
 }
 
 #[cfg(test)]
@@ -272,7 +272,7 @@ mod tests {
     async fn write(view: &dyn View, seq: u64, key: &str, value: &impl serde::Serialize) {
         let json = serde_json::to_string(value).unwrap();
         let mut writes = PhrasesRules::index(key, &json, Seq(seq));
-        writes.push(Write::put(TABLES.sources, key![key], Bytes::from(json)));
+        writes.push(Write::put(TABLES.state, key![key], Bytes::from(json)));
         view.commit(writes, &Checkpoint { seq: Seq(seq), ..Checkpoint::default() }).await.unwrap();
     }
 

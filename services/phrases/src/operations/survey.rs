@@ -188,7 +188,7 @@ mod tests {
     const NEWEST: i64 = 480_000;
 
     fn row(key: &str, value: &impl serde::Serialize) -> Write {
-        Write::put(TABLES.sources, key![key], Bytes::from(serde_json::to_vec(value).unwrap()))
+        Write::put(TABLES.state, key![key], Bytes::from(serde_json::to_vec(value).unwrap()))
     }
 
     fn checkpoint(seq: u64) -> Checkpoint {

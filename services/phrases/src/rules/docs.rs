@@ -36,7 +36,7 @@ pub(super) fn decide(state: &mut Rows<'_>, data: &MentionFact) -> Result<(), Und
 
 /// Takes a story back. One that was never seen changes nothing.
 pub(super) fn remove(state: &mut Rows<'_>, id: &str) -> Result<(), Undecided> {
-    match state.source::<DocRow>(&doc_key(id))? {
+    match state.get::<DocRow>(&doc_key(id))? {
         Some(before) if !before.removed => replace(state, id, DocRow { hour: before.hour, removed: true, ..DocRow::default() }),
         _ => Ok(()),
     }
@@ -44,8 +44,8 @@ pub(super) fn remove(state: &mut Rows<'_>, id: &str) -> Result<(), Undecided> {
 
 /// Replaces what is remembered of a story, and updates the mentions of the phrases that it had and has.
 fn replace(state: &mut Rows<'_>, id: &str, row: DocRow) -> Result<(), Undecided> {
-    let clock: Clock = state.source(CLOCK_KEY)?.unwrap_or_default();
-    let before = state.source::<DocRow>(&doc_key(id))?.filter(|before| !before.removed);
+    let clock: Clock = state.get(CLOCK_KEY)?.unwrap_or_default();
+    let before = state.get::<DocRow>(&doc_key(id))?.filter(|before| !before.removed);
     let (words_before, words) = (before.as_ref().map(|before| normal(&before.title)).unwrap_or_default(), normal(&row.title));
     let earlier = before.as_ref().map(|before| (before.mention(), phrases(&words_before)));
     let now = (!row.removed).then(|| (row.mention(), phrases(&words)));
@@ -88,7 +88,7 @@ fn update(state: &mut Rows<'_>, clock: &Clock, earlier: Option<&Story>, now: Opt
 /// Adds a phrase to those that may have a label on a day. Most are there already, which the text of the row shows: decoding the list takes much longer.
 fn add_candidate(state: &mut Rows<'_>, day: i64, phrase: &str) -> Result<(), Undecided> {
     let key = candidates_key(day, candidate_part(phrase));
-    let list: Option<Box<RawValue>> = state.source(&key)?;
+    let list: Option<Box<RawValue>> = state.get(&key)?;
     // A phrase has no sign that JSON escapes.
     if list.is_some_and(|list| list.get().contains(&format!("\"{phrase}\""))) { Ok(()) } else { add_to_list(state, &key, phrase) }
 }

@@ -9,14 +9,14 @@ use fold::service::Undecided;
 
 /// Reads the rows of a phrase: the second one only if the first says that there is one. It is for decisions about many phrases, most of which are rare.
 pub(super) fn read(state: &mut Rows<'_>, phrase: &str) -> Result<GramRows, Undecided> {
-    let row: Option<GramRow> = state.source(&gram_key(phrase))?;
-    let recent = if row.as_ref().is_some_and(GramRow::is_divided) { state.source(&recent_key(phrase))? } else { None };
+    let row: Option<GramRow> = state.get(&gram_key(phrase))?;
+    let recent = if row.as_ref().is_some_and(GramRow::is_divided) { state.get(&recent_key(phrase))? } else { None };
     Ok(GramRows { row, recent })
 }
 
 /// Reads the mentions of a phrase. Both rows are named before either is missed, which is for phrases that are frequent.
 pub(super) fn read_mentions(state: &mut Rows<'_>, phrase: &str) -> Result<Mentions, Undecided> {
-    let (row, recent) = (state.source::<GramRow>(&gram_key(phrase)), state.source::<RecentRow>(&recent_key(phrase)));
+    let (row, recent) = (state.get::<GramRow>(&gram_key(phrase)), state.get::<RecentRow>(&recent_key(phrase)));
     GramRows { row: row?, recent: recent? }.mentions().ok_or_else(|| damaged(phrase))
 }
 

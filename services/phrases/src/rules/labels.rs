@@ -46,14 +46,14 @@ impl Candidate {
 pub(super) fn decide(state: &mut Rows<'_>, clock: &mut Clock) -> Result<(), Undecided> {
     let (newest, today) = (clock.newest, clock.newest.div_euclid(DAY_HOURS));
     let mut hours = Hours::default();
-    let days: Vec<Option<DayRow>> = all((today - DAYS_READ..=today).map(|day| state.source(&day_key(day))))?;
+    let days: Vec<Option<DayRow>> = all((today - DAYS_READ..=today).map(|day| state.get(&day_key(day))))?;
     for (day, row) in (today - DAYS_READ..).zip(days) {
         hours.add_day(day, &row.unwrap_or_default());
     }
     let scale = Scale::new(&hours, newest, Question { window_hours: WINDOW_DEFAULT, min_multiple: MULTIPLE_DEFAULT });
     let first = clock.labelled_day.min(today - CANDIDATE_DAYS).max(today - CANDIDATE_DAYS_MAX);
     let lists = (first..=today).flat_map(|day| (0..CANDIDATE_PARTS).map(move |part| candidates_key(day, part)));
-    let lists: Vec<Option<BTreeSet<String>>> = all(lists.map(|key| state.source(&key)))?;
+    let lists: Vec<Option<BTreeSet<String>>> = all(lists.map(|key| state.get(&key)))?;
     let phrases: BTreeSet<String> = lists.into_iter().flatten().flatten().collect();
     let mut candidates = all(phrases.into_iter().map(|phrase| {
         // All rows are named before any is missed.
@@ -76,10 +76,10 @@ pub(super) fn decide(state: &mut Rows<'_>, clock: &mut Clock) -> Result<(), Unde
 
 /// Lifts phrases that warm where page views rise.
 fn confirm(state: &mut Rows<'_>, today: i64, candidates: &mut [Candidate]) -> Result<(), Undecided> {
-    let lowest: LowestRow = state.source(LOWEST_KEY)?.unwrap_or_default();
+    let lowest: LowestRow = state.get(LOWEST_KEY)?.unwrap_or_default();
     let Some(day) = newest_day(&lowest.days, today) else { return Ok(()) };
     let warming: Vec<&mut Candidate> = candidates.iter_mut().filter(|candidate| candidate.label == Label::Warming).collect();
-    let rows: Vec<Option<ViewsRow>> = all(warming.iter().map(|candidate| state.source(&views_key(&candidate.phrase))))?;
+    let rows: Vec<Option<ViewsRow>> = all(warming.iter().map(|candidate| state.get(&views_key(&candidate.phrase))))?;
     for (candidate, row) in warming.into_iter().zip(rows) {
         let views = row.and_then(|row| row.days.measure(day, &lowest.days, MULTIPLE_DEFAULT));
         candidate.label = confirmed(candidate.label, views.map(|views| views.label));

@@ -29,9 +29,9 @@ pub(super) fn decide(state: &mut Rows<'_>, clock: &mut Clock) -> Result<(), Unde
         return Ok(());
     }
     let lists: Vec<String> = (from..=upto).flat_map(|hour| (0..DOC_PARTS).map(move |part| doc_list_key(hour, part))).collect();
-    let docs: Vec<Option<BTreeSet<String>>> = all(lists.iter().map(|key| state.source(key)))?;
+    let docs: Vec<Option<BTreeSet<String>>> = all(lists.iter().map(|key| state.get(key)))?;
     let is_listed: Vec<bool> = docs.iter().map(Option::is_some).collect();
-    let docs = all(docs.into_iter().flatten().flatten().map(|id| state.source::<DocRow>(&doc_key(&id))))?;
+    let docs = all(docs.into_iter().flatten().flatten().map(|id| state.get::<DocRow>(&doc_key(&id))))?;
     // The phrases of a title that was edited away have no mention of the story any more.
     let titles: Vec<String> = docs.into_iter().flatten().map(|doc| normal(&doc.title)).collect();
     let phrases: BTreeSet<&str> = titles.iter().flat_map(|title| grams(title)).collect();
@@ -47,7 +47,7 @@ pub(super) fn decide(state: &mut Rows<'_>, clock: &mut Clock) -> Result<(), Unde
         // The last hour of a day takes the day's lists with it.
         if (from..=upto).contains(&(day * DAY_HOURS + DAY_HOURS - 1)) {
             let keys: Vec<String> = (0..CANDIDATE_PARTS).map(|part| candidates_key(day, part)).chain([open_day_key(day)]).collect();
-            let known = all(keys.iter().map(|key| state.source::<serde_json::Value>(key)))?;
+            let known = all(keys.iter().map(|key| state.get::<serde_json::Value>(key)))?;
             for (key, _) in keys.iter().zip(known).filter(|(_, known)| known.is_some()) {
                 state.remember::<()>(key, None)?;
             }
@@ -62,9 +62,9 @@ pub(super) fn views(state: &mut Rows<'_>, day: i64) -> Result<(), Undecided> {
     let last = day - KEPT_DAYS;
     let days = last - MISSED_DAYS_MAX..=last;
     let lists: Vec<String> = days.flat_map(|day| (0..ARTICLE_PARTS).map(move |part| articles_key(day, part))).collect();
-    let listed: Vec<Option<BTreeSet<String>>> = all(lists.iter().map(|key| state.source(key)))?;
+    let listed: Vec<Option<BTreeSet<String>>> = all(lists.iter().map(|key| state.get(key)))?;
     let phrases: BTreeSet<&String> = listed.iter().flatten().flatten().collect();
-    let rows = all(phrases.iter().map(|phrase| state.source::<ViewsRow>(&views_key(phrase))))?;
+    let rows = all(phrases.iter().map(|phrase| state.get::<ViewsRow>(&views_key(phrase))))?;
     for (phrase, row) in phrases.into_iter().zip(rows) {
         if row.is_some_and(|row| row.days.0.keys().all(|day| *day <= last)) {
             state.remember::<ViewsRow>(&views_key(phrase), None)?;

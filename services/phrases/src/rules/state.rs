@@ -19,7 +19,7 @@ pub(super) fn hour(text: &str) -> Result<i64, Undecided> {
 
 /// Adds a value to a list of a row; a value that is there changes nothing.
 pub(super) fn add_to_list(state: &mut Rows<'_>, key: &str, value: &str) -> Result<(), Undecided> {
-    let mut list: BTreeSet<String> = state.source(key)?.unwrap_or_default();
+    let mut list: BTreeSet<String> = state.get(key)?.unwrap_or_default();
     if list.insert(value.to_owned()) {
         state.remember(key, Some(&list))?;
     }

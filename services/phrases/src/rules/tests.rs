@@ -59,7 +59,7 @@ impl World {
         };
         for draft in drafts {
             for row in draft.note.iter().flat_map(|note| &note.rows) {
-                let place = (TABLES.sources.name, format!("{:?}", key![row.key.as_str()]));
+                let place = (TABLES.state.name, format!("{:?}", key![row.key.as_str()]));
                 if row.value.is_empty() {
                     self.rows.remove(&place);
                 } else {
@@ -132,8 +132,8 @@ impl World {
         self.decide(format!("wikimedia/day/{}", day_text(day)), FactKind::Observed, Some(data));
     }
 
-    fn source<T: DeserializeOwned>(&self, key: &str) -> Option<T> {
-        self.rows.get(&(TABLES.sources.name, format!("{:?}", key![key]))).map(|row| serde_json::from_slice(row).unwrap())
+    fn state<T: DeserializeOwned>(&self, key: &str) -> Option<T> {
+        self.rows.get(&(TABLES.state.name, format!("{:?}", key![key]))).map(|row| serde_json::from_slice(row).unwrap())
     }
 
     fn record(&self, phrase: &str) -> Option<Phrase> {
@@ -146,23 +146,19 @@ impl World {
     }
 
     fn mentions(&self, phrase: &str) -> Mentions {
-        GramRows { row: self.source(&gram_key(phrase)), recent: self.source(&recent_key(phrase)) }.mentions().unwrap()
+        GramRows { row: self.state(&gram_key(phrase)), recent: self.state(&recent_key(phrase)) }.mentions().unwrap()
     }
 
     /// The keys of the rows of decision state that begin with a text.
     fn keys(&self, begin: &str) -> Vec<String> {
         let begin = format!("[Text(\"{begin}");
-        self.rows
-            .keys()
-            .filter(|(table, key)| *table == TABLES.sources.name && key.starts_with(&begin))
-            .map(|(_, key)| key.clone())
-            .collect()
+        self.rows.keys().filter(|(table, key)| *table == TABLES.state.name && key.starts_with(&begin)).map(|(_, key)| key.clone()).collect()
     }
 
     /// The sizes of the rows of decision state whose keys begin with a text.
     fn sizes(&self, begin: &str) -> impl Iterator<Item = usize> {
         let begin = format!("[Text(\"{begin}");
-        self.rows.iter().filter(move |((table, key), _)| *table == TABLES.sources.name && key.starts_with(&begin)).map(|(_, row)| row.len())
+        self.rows.iter().filter(move |((table, key), _)| *table == TABLES.state.name && key.starts_with(&begin)).map(|(_, row)| row.len())
     }
 
     fn bytes(&self, begin: &str) -> usize {
@@ -194,14 +190,14 @@ fn a_burst_rises_and_ends() {
     assert_eq!((record.label.as_str(), record.count, record.baseline, record.peak), ("RISING", 6, 0.0, 6));
     assert_eq!((record.multiple, record.since.as_str(), record.window), (4.0, time(START + 362).as_str(), 24));
     // Only the longest of phrases with the same count is on the board.
-    let board: Board = world.source(BOARD_KEY).unwrap();
+    let board: Board = world.state(BOARD_KEY).unwrap();
     assert_eq!((board.hour, board.phrases), (START + 361, vec!["agent mesh is here".to_owned(), "the agent mesh is".to_owned()]));
     world.quiet(START + 362..START + 400);
     let record = world.record("agent mesh").unwrap();
     assert_eq!((record.label.as_str(), record.peak), ("FLAT", 6));
     let of: Vec<&str> = world.changes.iter().filter(|(phrase, _)| phrase == "agent mesh").map(|(_, label)| label.as_str()).collect();
     assert_eq!(of, ["WARMING", "RISING", "WARMING", "FLAT"]);
-    assert_eq!(world.source::<Board>(BOARD_KEY).unwrap().phrases, Vec::<String>::new());
+    assert_eq!(world.state::<Board>(BOARD_KEY).unwrap().phrases, Vec::<String>::new());
 }
 
 /// Proves that a phrase that cools in the middle of a day is labelled on the days that follow too, though no list of stories names it any more: it is flat
@@ -279,7 +275,7 @@ fn late_hours_are_decided() {
     };
     (START..START + 380).for_each(|hour| usual(&mut world, hour));
     assert_eq!(world.label("rust news"), "FLAT");
-    let clock = |world: &World| world.source::<Clock>(CLOCK_KEY).unwrap().newest;
+    let clock = |world: &World| world.state::<Clock>(CLOCK_KEY).unwrap().newest;
     // Six hours are missing: their stories come before any of their hours.
     for hour in START + 380..START + 386 {
         for n in 0..2 {
@@ -443,7 +439,7 @@ fn views_of_earlier_articles_are_deleted() {
     let kept = world.keys("v/");
     let is_kept = |title: &str| kept.iter().any(|key| key.contains(&format!("v/{title}\"")));
     assert_eq!((kept.len(), is_kept("lasting article"), is_kept("article 80"), is_kept("article 81")), (36, true, false, true), "{kept:?}");
-    let row: ViewsRow = world.source(&views_key("lasting article")).unwrap();
+    let row: ViewsRow = world.state(&views_key("lasting article")).unwrap();
     assert_eq!(row.days.0.len(), 35, "{row:?}");
 }
 

@@ -8,7 +8,8 @@ use schemas::error_code::ErrorCode;
 use schemas::position::Seq;
 use schemas::views::payments::{Payment, State, TABLES as PAYMENTS};
 use schemas::views::receipts::{
-    AppendRefusal, ChainEnd, ChainOwner, ReceiptCommand, RequestOutcome, TABLES, WriterChange, WriterRequest, is_caller, may_append, source,
+    AppendRefusal, ChainEnd, ChainOwner, ReceiptCommand, RequestOutcome, TABLES, WriterChange, WriterRequest, is_caller, may_append,
+    state_key,
 };
 use serde::{Deserialize, Serialize};
 use texts::folding::{is_composed, is_invisible};
@@ -75,7 +76,7 @@ impl Chain {
 impl Receipts {
     /// Reads the chain of an agent.
     pub(crate) async fn chain(&self, agent_id: &str) -> Result<Chain, Problem> {
-        let (owner, last) = tokio::try_join!(self.one(source::owner(agent_id)), self.one::<ChainEnd>(source::agent(agent_id)))?;
+        let (owner, last) = tokio::try_join!(self.one(state_key::owner(agent_id)), self.one::<ChainEnd>(state_key::agent(agent_id)))?;
         Ok(Chain { owner, length: last.unwrap_or_default().seq })
     }
 
@@ -95,7 +96,7 @@ impl Receipts {
 
     /// The decision about a request or a payment; `None` if it is not decided.
     pub(crate) async fn outcome(&self, request: &str) -> Result<Option<RequestOutcome>, Problem> {
-        self.one(source::request(request)).await
+        self.one(state_key::request(request)).await
     }
 
     /// Refuses a caller who may not append to the chain in its current state, and a new chain under a name that can look like another one. The later
@@ -194,7 +195,7 @@ pub(crate) async fn owned(call: &Call, agent_id: &str) -> Result<ChainOwner, Pro
 pub(crate) async fn change_writer(call: &Call, change: WriterChange, agent_id: &str, writer: &str) -> Result<ChainOwner, Problem> {
     let (caller, writer) = (call.caller.account.clone(), writer.to_owned());
     let command = ReceiptCommand::Writer(WriterRequest { change, agent_id: agent_id.to_owned(), caller, writer });
-    append::append_command(&call.context, TABLES.view, &source::owner(agent_id), CommandPolicy::Always, &command).await?;
+    append::append_command(&call.context, TABLES.view, &state_key::owner(agent_id), CommandPolicy::Always, &command).await?;
     owned(call, agent_id).await
 }
 
@@ -228,7 +229,7 @@ pub async fn assign_owner(ctx: &Context, agent_id: &str, owner: Option<&str>) ->
         }
         None if chain.length == 0 => return Err(refused(format!("the agent {agent_id:?} has no receipts: name the owner"))),
         None => {
-            let first: Option<String> = receipts.one(source::position(agent_id, 1)).await?;
+            let first: Option<String> = receipts.one(state_key::position(agent_id, 1)).await?;
             let chains = first.map(|first| (first, agent_id.to_owned())).into_iter().collect();
             let (mut paid, _) = find_payers(ctx, &receipts, chains).await?;
             let Some((_, payer)) = paid.pop() else { return Err(refused(format!("{agent_id:?}: {NOT_PAID}: name the owner"))) };
@@ -251,7 +252,7 @@ fn refused(words: String) -> Problem {
 /// Records the owner of a chain that has none.
 async fn assign(ctx: &Context, agent_id: &str, owner: String) -> Result<String, Problem> {
     let command = ReceiptCommand::AssignOwner { agent_id: agent_id.to_owned(), owner: owner.clone() };
-    append::append_command(ctx, TABLES.view, &source::owner(agent_id), CommandPolicy::Always, &command).await?;
+    append::append_command(ctx, TABLES.view, &state_key::owner(agent_id), CommandPolicy::Always, &command).await?;
     let assigned = Receipts::now(ctx).await?.chain(agent_id).await?.owner();
     if assigned == owner { Ok(owner) } else { Err(refused(format!("the chain of {agent_id:?} belongs to {assigned}"))) }
 }

@@ -1,7 +1,7 @@
 //! `GET /v1/list`: an agent's chain, newest first.
 
 use schemars::JsonSchema;
-use schemas::views::receipts::source;
+use schemas::views::receipts::state_key;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -63,7 +63,7 @@ async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
     let chain = receipts.chain(&arguments.agent_id).await?;
     let newest = arguments.after.map_or(chain.length, |after| chain.length.min(after - 1));
     let oldest = (newest - arguments.limit.unwrap_or(LIMIT)).max(0) + 1;
-    let places: Vec<String> = (oldest..=newest).rev().map(|seq| source::position(&arguments.agent_id, seq)).collect();
+    let places: Vec<String> = (oldest..=newest).rev().map(|seq| state_key::position(&arguments.agent_id, seq)).collect();
     let ids: Vec<String> = receipts.remembered(&places).await?.into_iter().flatten().collect();
     let shown = receipts.get_many(&ids).await?.into_iter().map(Shown::from).collect();
     Answer::json(&Receipted { owner: chain.owner(), receipts: shown, next: (oldest > 1).then_some(oldest) })

@@ -8,7 +8,7 @@ use operation::context::{Context, store_problem, stored};
 use operation::problem::Problem;
 use proofs::receipt::Receipt;
 use schemas::key;
-use schemas::views::receipts::{SigningHistory, TABLES, source};
+use schemas::views::receipts::{SigningHistory, TABLES, state_key};
 use schemas::views::records::Row;
 use serde::de::DeserializeOwned;
 use view_store::View;
@@ -43,19 +43,19 @@ impl Receipts {
     }
 
     /// The state of decisions under some keys, in their order.
-    pub(crate) async fn remembered<T: DeserializeOwned>(&self, sources: &[String]) -> Result<Vec<Option<T>>, Problem> {
-        let keys: Vec<_> = sources.iter().map(|source| key![source.as_str()]).collect();
-        let rows = self.view.get_many(TABLES.sources, &keys).await.map_err(store_problem)?;
-        rows.into_iter().map(|row| row.map(|bytes| stored(TABLES.sources, &bytes)).transpose()).collect()
+    pub(crate) async fn remembered<T: DeserializeOwned>(&self, keys: &[String]) -> Result<Vec<Option<T>>, Problem> {
+        let keys: Vec<_> = keys.iter().map(|key| key![key.as_str()]).collect();
+        let rows = self.view.get_many(TABLES.state, &keys).await.map_err(store_problem)?;
+        rows.into_iter().map(|row| row.map(|bytes| stored(TABLES.state, &bytes)).transpose()).collect()
     }
 
     /// The state of decisions under one key.
-    pub(crate) async fn one<T: DeserializeOwned>(&self, source: String) -> Result<Option<T>, Problem> {
-        Ok(self.remembered(&[source]).await?.pop().flatten())
+    pub(crate) async fn one<T: DeserializeOwned>(&self, key: String) -> Result<Option<T>, Problem> {
+        Ok(self.remembered(&[key]).await?.pop().flatten())
     }
 
     /// The keys that sign.
     pub(crate) async fn signing(&self) -> Result<SigningHistory, Problem> {
-        Ok(self.one(source::SIGNING.to_owned()).await?.unwrap_or_default())
+        Ok(self.one(state_key::SIGNING.to_owned()).await?.unwrap_or_default())
     }
 }

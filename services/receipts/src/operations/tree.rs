@@ -6,7 +6,7 @@ use proofs::hash::Hash32;
 use proofs::tree::{Checkpoint, Question, entry, leaves_of, parse_tile_path};
 use schemars::JsonSchema;
 use schemas::error_code::ErrorCode;
-use schemas::views::receipts::{SignedCheckpoint, source};
+use schemas::views::receipts::{SignedCheckpoint, state_key};
 use serde::Serialize;
 
 use crate::{Receipts, SOURCE};
@@ -32,12 +32,12 @@ pub struct Inclusion {
 impl Receipts {
     /// The last checkpoint; `None` before the first.
     pub(crate) async fn sealed(&self) -> Result<Option<SignedCheckpoint>, Problem> {
-        self.one(source::CHECKPOINT.to_owned()).await
+        self.one(state_key::CHECKPOINT.to_owned()).await
     }
 
     /// The permanent name of the tree: the address in its first receipt, without the scheme.
     pub(crate) async fn origin(&self) -> Result<Option<String>, Problem> {
-        let first: Option<String> = self.one(source::entry(0)).await?;
+        let first: Option<String> = self.one(state_key::entry(0)).await?;
         let receipt = match first {
             Some(id) => self.get(&id).await?,
             None => None,
@@ -48,7 +48,7 @@ impl Receipts {
 
     /// The number of leaves of the tree.
     pub(crate) async fn leaves(&self) -> Result<u64, Problem> {
-        Ok(self.one(source::TREE.to_owned()).await?.unwrap_or(0))
+        Ok(self.one(state_key::TREE.to_owned()).await?.unwrap_or(0))
     }
 
     /// The current tree, unsigned. The empty tree has no origin and a root of zeros. `None` if a hash is missing.
@@ -64,7 +64,7 @@ impl Receipts {
     /// Answers a question about the tree; `None` if a hash is missing.
     pub(crate) async fn tree(&self, question: Question) -> Result<Option<Vec<Hash32>>, Problem> {
         let places = question.places();
-        let keys: Vec<String> = places.iter().map(|place| source::hash(*place)).collect();
+        let keys: Vec<String> = places.iter().map(|place| state_key::hash(*place)).collect();
         let found: Vec<Option<String>> = self.remembered(&keys).await?;
         let read = |(place, hash): (u64, Option<String>)| Some((place, Hash32::from_hex(&hash?)?));
         let hashes: HashMap<u64, Hash32> = places.into_iter().zip(found).filter_map(read).collect();
@@ -73,7 +73,7 @@ impl Receipts {
 
     /// The proof that a receipt is in the last checkpoint; `None` while it is not.
     pub(crate) async fn inclusion(&self, id: &str) -> Result<Option<Inclusion>, Problem> {
-        let (Some(index), Some(sealed)) = (self.one::<u64>(source::leaf(id)).await?, self.sealed().await?) else { return Ok(None) };
+        let (Some(index), Some(sealed)) = (self.one::<u64>(state_key::leaf(id)).await?, self.sealed().await?) else { return Ok(None) };
         let size = sealed.size;
         if index >= size {
             return Ok(None);
@@ -108,7 +108,7 @@ impl Receipts {
         if leaves.end > sealed {
             return Ok(None);
         }
-        let keys: Vec<String> = leaves.clone().map(source::entry).collect();
+        let keys: Vec<String> = leaves.clone().map(state_key::entry).collect();
         let ids: Vec<String> = self.remembered(&keys).await?.into_iter().flatten().collect();
         let receipts = self.get_many(&ids).await?;
         let mut bundle = Vec::new();

@@ -6,7 +6,7 @@ use proofs::hash::Hash32;
 use proofs::receipt::{Receipt, check, hash_text, is_id};
 use schemars::JsonSchema;
 use schemas::error_code::ErrorCode;
-use schemas::views::receipts::source;
+use schemas::views::receipts::state_key;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
@@ -143,7 +143,7 @@ impl Receipts {
     /// Whether a stored receipt is at its position, directly after the one that it names.
     async fn is_chained(&self, receipt: &Receipt) -> Result<bool, Problem> {
         let body = &receipt.body;
-        let at = |seq| source::position(&body.agent_id, seq);
+        let at = |seq| state_key::position(&body.agent_id, seq);
         let standing: Vec<Option<String>> = self.remembered(&[at(body.seq), at(body.seq - 1)]).await?;
         let [own, before] = standing.as_slice() else { return Ok(false) };
         if own.as_ref() != Some(&receipt.id) {

@@ -74,11 +74,11 @@ impl Decisions {
     }
 
     fn owner(&self, agent: &str) -> Option<String> {
-        self.folded.state(&source::owner(agent)).map(|chain: ChainOwner| chain.owner)
+        self.folded.state(&state_key::owner(agent)).map(|chain: ChainOwner| chain.owner)
     }
 
     fn outcome(&self, request: &str) -> Option<RequestOutcome> {
-        self.folded.state(&source::request(request))
+        self.folded.state(&state_key::request(request))
     }
 
     fn key(&mut self, public: &str) {
@@ -119,7 +119,7 @@ fn a_key_keeps_the_memory_that_was_named_first() {
     decisions.key(&public[1]);
     decisions.key(&public[0]);
     let named: Vec<String> =
-        decisions.folded.state::<SigningHistory>(source::SIGNING).unwrap().keys.into_iter().map(|key| key.memory).collect();
+        decisions.folded.state::<SigningHistory>(state_key::SIGNING).unwrap().keys.into_iter().map(|key| key.memory).collect();
     assert_eq!(named, ["m1", "", "m1"]);
 }
 
@@ -177,12 +177,12 @@ fn the_first_caller_owns_the_chain() {
     let first = decisions.issue_to("r1", "a", "acct_1").unwrap();
     assert_eq!((first.body.issued_to.as_deref(), decisions.owner("a").as_deref()), (Some("acct_1"), Some("acct_1")));
     assert!(check(&serde_json::to_value(&first).unwrap()).all());
-    let last: Option<ChainEnd> = decisions.folded.state(&source::agent("a"));
+    let last: Option<ChainEnd> = decisions.folded.state(&state_key::agent("a"));
     for (request, stranger) in [("r2", "acct_2"), ("r3", "")] {
         assert_eq!((decisions.issue_to(request, "a", stranger), decisions.outcome(request)), (None, Some(OWNED_BY_ANOTHER)));
     }
     assert_eq!(decisions.pay(SETTLED, "p1", "a", "0x01"), None, "a payment by another caller is refused, too");
-    assert_eq!((decisions.folded.state(&source::agent("a")), decisions.outcome("p1")), (last, Some(OWNED_BY_ANOTHER)));
+    assert_eq!((decisions.folded.state(&state_key::agent("a")), decisions.outcome("p1")), (last, Some(OWNED_BY_ANOTHER)));
     assert_eq!(decisions.issue_to("r2", "a", "acct_2"), None, "a refused request remains refused");
     let second = decisions.issue_to("r4", "a", "acct_1").unwrap();
     assert_eq!((second.body.seq, &second.body.prev_hash), (2, &first.content_hash));

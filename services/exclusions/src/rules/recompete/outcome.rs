@@ -97,7 +97,7 @@ fn exclusion_on(state: Decision<'_, '_>, uei: &str, day: Date) -> Result<Option<
     if uei.is_empty() {
         return Ok(None);
     }
-    let (entity, text): (Entity, String) = (state.source(&uei_key(uei))?.unwrap_or_default(), day.to_string());
+    let (entity, text): (Entity, String) = (state.get(&uei_key(uei))?.unwrap_or_default(), day.to_string());
     let exclusions = entity.by_uei.into_values().chain(entity.by_cage.into_values()).map(|one| Exclusion {
         excluding_agency: one.agency,
         exclusion_type: one.exclusion_type,

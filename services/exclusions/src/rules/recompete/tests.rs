@@ -223,7 +223,7 @@ fn many_awards_of_a_need() {
         (0..AWARDS_MAX + 20).map(|n| award(&format!("A{n:03}"), &format!("U{n}"), &format!("20{:02}-01-01", 10 + n % 15))).collect();
     let engine = engine(&awards);
     let key = need_key(&awards[0]);
-    let (_, need) = engine.table(TABLES.sources).find(|(row, _)| format!("{row:?}").contains(&key)).unwrap();
+    let (_, need) = engine.table(TABLES.state).find(|(row, _)| format!("{row:?}").contains(&key)).unwrap();
     let need: Need = serde_json::from_slice(need).unwrap();
     assert_eq!(need.len(), AWARDS_MAX);
     assert!(need.values().all(|one| one.signed.as_str() >= "2015-01-01"), "{need:?}");

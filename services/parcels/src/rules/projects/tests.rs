@@ -349,7 +349,7 @@ fn names_are_neither_kept_nor_published() {
     let mut engine = engine([fact.clone()]);
     let texts = |engine: &Engine| engine.rows.values().map(|value| String::from_utf8_lossy(value).into_owned()).collect::<String>();
     assert!(!texts(&engine).contains("SMITH") && texts(&engine).contains("NEW PORCH FOR J. S."));
-    for (_, value) in engine.rows.iter_mut().filter(|((table, _), _)| [TABLES.sources.name, TABLES.records.name].contains(table)) {
+    for (_, value) in engine.rows.iter_mut().filter(|((table, _), _)| [TABLES.state.name, TABLES.records.name].contains(table)) {
         *value = String::from_utf8(value.to_vec()).unwrap().replace("J. S.", "JOHN SMITH").into();
     }
     assert!(texts(&engine).contains("JOHN SMITH"));
