@@ -13,7 +13,7 @@ use cadence::operations::niches::Niches;
 use disk_files::space::SpaceWatch;
 use event_log::EventLog;
 use event_log::clock_guard::ClockGuard;
-use event_log::metered::Metered;
+use event_log::metered_log::Metered;
 use feed::streams::{NextRun, NextRuns};
 use fold::service::SigningCheck;
 use futures_util::future::try_join_all;
@@ -39,7 +39,7 @@ use transparency::witness::RecordPlace;
 use upstreams::shopify_options::{Options as ShopifyOptions, Store};
 use upstreams::{Manifest, Settings as UpstreamSettings, Stream, Upstream};
 use view_store::ViewStore;
-use view_store::following::FollowingView;
+use view_store::following_view::FollowingView;
 
 use crate::api_settings::{api_settings, invalid_payments, payments};
 use crate::backend;

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 pub(crate) fn defined() -> BTreeMap<String, String> {
     let described = [
         ingest::metrics::described(),
-        event_log::metered::described(),
+        event_log::metered_log::described(),
         projector::metrics::descriptions(),
         operation::metrics::descriptions(),
     ];

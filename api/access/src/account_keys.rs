@@ -16,7 +16,7 @@ use view_store::Range;
 
 use super::commands::{Owner, count_on_day, no_such_key};
 use super::keys::{Key, key_id};
-use super::saved::idempotency_mismatch;
+use super::saved_items::idempotency_mismatch;
 use super::{Access, MintOutcome, is_working, key_row, read_row};
 
 /// Whether a key works.

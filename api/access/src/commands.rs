@@ -13,7 +13,7 @@ use view_store::store::Span;
 use super::append::{CommandPolicy, append_command};
 use super::keys::{Key, account_id, checked_email, key_id};
 use super::quota::minting_subject;
-use super::saved::idempotency_mismatch;
+use super::saved_items::idempotency_mismatch;
 use super::{Access, DAY_MS, is_working, key_row, read_row};
 
 /// How many rows are read per page.

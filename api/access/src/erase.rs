@@ -15,7 +15,7 @@ use view_store::store::Span;
 use super::append::{CommandPolicy, append_command};
 use super::commands::PAGE_ROWS;
 use super::webhook::Sealing;
-use super::{Access, saved};
+use super::{Access, saved_items};
 
 /// The result of an erasure.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,7 +58,7 @@ impl Access {
 async fn erase_items(ctx: &Context, mut erased: ErasedAccount) -> Result<ErasedAccount, Problem> {
     Sealing::destroy(ctx, &erased.account).await?;
     for item in saved_items_of(ctx, &erased.account).await? {
-        saved::delete(ctx, &item).await?;
+        saved_items::delete(ctx, &item).await?;
         erased.saved_items += 1;
     }
     Ok(erased)
@@ -68,7 +68,7 @@ async fn erase_items(ctx: &Context, mut erased: ErasedAccount) -> Result<ErasedA
 async fn token_owner_of(ctx: &Context, watch: &str) -> Result<Option<String>, Problem> {
     let view = ctx.live(TABLES.view).await?;
     let row = view.get(TABLES.records, &key![watch]).await.map_err(store_problem)?;
-    let owner = row.map(|bytes| saved::read(&bytes)).transpose()?.map(|item| item.account);
+    let owner = row.map(|bytes| saved_items::read(&bytes)).transpose()?.map(|item| item.account);
     Ok(owner.filter(|owner| is_token_owner(owner)))
 }
 
@@ -82,7 +82,7 @@ async fn saved_items_of(ctx: &Context, account: &str) -> Result<Vec<SavedItem>, 
             return Ok(found);
         }
         for (_, bytes) in &rows {
-            let record = saved::read(bytes)?;
+            let record = saved_items::read(bytes)?;
             if record.account == account && !record.gone {
                 found.push(record);
             }

@@ -12,7 +12,7 @@ use schemas::views::watches::{SavedItem, TABLES, kind};
 use serde_json::{Value, json};
 
 use super::append::CommandPolicy;
-use super::saved::{self, SavedItems, subject_of};
+use super::saved_items::{self, SavedItems, subject_of};
 use super::webhook::Sealing;
 
 /// The largest fleet that is stored, in bytes of JSON. Encrypted and twice in a change, it stays below the size of a record of the log.
@@ -123,7 +123,7 @@ impl SavedItems<'_> {
 pub async fn fleet_of(ctx: &Context, account: &str, id: &str) -> Result<Option<StoredFleet>, Problem> {
     let view = ctx.live(TABLES.view).await?;
     let row = view.get(TABLES.records, &key![id]).await.map_err(store_problem)?;
-    let item = row.map(|bytes| saved::read(&bytes)).transpose()?;
+    let item = row.map(|bytes| saved_items::read(&bytes)).transpose()?;
     match item.filter(|item| !item.gone && item.account == account && item.kind == kind::FLEET) {
         Some(item) => open_fleet(ctx, &item).await,
         None => Ok(None),

@@ -14,7 +14,7 @@ pub mod keys;
 mod open;
 mod open_tallies;
 pub mod quota;
-pub mod saved;
+pub mod saved_items;
 pub mod session;
 pub mod sign;
 mod subjects;

@@ -16,7 +16,7 @@ use schemas::views::accounts::{self, AccountCommand, ItemCommand, ItemRequest};
 use schemas::views::watches::{Bought, SavedItem, TABLES, bought_key, is_token_owner, months_after};
 
 use super::append::{CommandPolicy, wait_until_projected};
-use super::saved::{SavedItems, WatchWithSecret, idempotency_mismatch, read, subject_of};
+use super::saved_items::{SavedItems, WatchWithSecret, idempotency_mismatch, read, subject_of};
 use super::webhook::{Sealing, Webhook};
 use crate::sign::SigningSecret;
 use crate::token::{HEADER, WatchToken};

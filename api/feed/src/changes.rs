@@ -27,7 +27,7 @@ use super::page_request::PageRequest;
 use super::position::{self};
 use super::redaction::Redaction;
 use super::start::{catch_up, later, newest, newest_page, start};
-use super::unseen::without_unseen;
+use super::unseen_versions::without_unseen;
 use super::{Source, cursor};
 use crate::Feeds;
 

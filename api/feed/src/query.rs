@@ -35,7 +35,7 @@ use super::position::{self, Position, day_text, start_ms};
 use super::select::{Direction, Selection};
 use super::start::{catch_up, later, start};
 use super::unknown::{Recorded, unknown_values};
-use super::unseen::hide_unseen;
+use super::unseen_versions::hide_unseen;
 use super::{Source, cursor};
 use crate::Feeds;
 

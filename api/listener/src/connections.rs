@@ -15,7 +15,7 @@ use tokio::sync::Notify;
 use tokio::sync::futures::Notified;
 use tokio::time::Instant;
 
-use crate::forwarded::{network_of, site_of};
+use crate::caller_address::{network_of, site_of};
 
 /// Marks a connection with a request in flight.
 const IN_FLIGHT: u64 = u64::MAX;

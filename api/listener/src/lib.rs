@@ -5,13 +5,13 @@
 //! shutdown no new connections are accepted, and requests in flight are completed; a client that has not sent a whole head, or does not read, delays it
 //! by a second at most. Operators have a listener of their own.
 
-mod compressed;
+pub mod caller_address;
+mod compression;
 mod connections;
-pub mod forwarded;
 mod framing;
+mod request_head;
 mod stall;
-mod tracked;
-mod well_formed;
+mod tracked_body;
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -31,15 +31,15 @@ use operation::metrics;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::watch;
 
-use compressed::completed_for_caches;
-pub use compressed::{Suitable, compressed};
+use caller_address::CallerAddress;
+use compression::completed_for_caches;
+pub use compression::{Suitable, compressed};
 use connections::{Connections, Full, Room};
-use forwarded::CallerAddress;
 use framing::Strict;
+pub use request_head::Malformed;
+use request_head::well_formed;
 use stall::Stalling;
-use tracked::Tracked;
-pub use well_formed::Malformed;
-use well_formed::well_formed;
+use tracked_body::Tracked;
 
 /// The most connections in the queue of the operating system.
 const BACKLOG_MAX: u32 = 1024;
@@ -189,7 +189,7 @@ impl Listener {
                     request.extensions_mut().insert(malformed);
                 }
                 let settings = &context.settings;
-                let address = forwarded::caller(peer.ip(), request.headers(), &settings.trusted_proxies, settings.forwarded_header);
+                let address = caller_address::caller(peer.ip(), request.headers(), &settings.trusted_proxies, settings.forwarded_header);
                 request.extensions_mut().insert(CallerAddress(address));
                 let known: Vec<HeaderValue> = request.headers().get_all(IF_NONE_MATCH).iter().cloned().collect();
                 let answered = service.call(request);
@@ -228,7 +228,7 @@ impl Listener {
 
 /// A slot for a connection; `None` if its address has reached its limit with requests in flight. Waits while the whole listener is busy.
 async fn make_room(connections: &Arc<Connections>, address: IpAddr, trusted_proxies: &[(IpAddr, u8)]) -> Option<Room> {
-    let is_shared = forwarded::is_trusted(address.to_canonical(), trusted_proxies);
+    let is_shared = caller_address::is_trusted(address.to_canonical(), trusted_proxies);
     loop {
         // Created before the check, so that a connection that ends in between is noticed.
         let freed = connections.freed();

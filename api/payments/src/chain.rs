@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::http::{Endpoint, Error};
-use super::signed::{address_of, hex_text, keccak};
+use super::signed_payment::{address_of, hex_text, keccak};
 use super::terms::Network;
 
 const ANSWER_MAX: Duration = Duration::from_secs(10);

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::http::{Endpoint, Error};
-use super::signed::Signed;
+use super::signed_payment::Signed;
 use super::terms::{Network, Offer, PaymentTerms, SCHEME, Version};
 
 /// How long a request may take. Settling takes some blocks.

@@ -27,7 +27,7 @@ mod readers;
 pub mod repeats;
 pub mod sale;
 pub mod settlement;
-pub mod signed;
+pub mod signed_payment;
 pub mod terms;
 mod verifications;
 pub mod watch;
@@ -134,7 +134,7 @@ impl Payments {
             let hint = schemas::names::hint(&settings.network, names);
             invalid("network")(format!("{} is not one of {}{hint}", settings.network, names.join(", ")))
         })?;
-        let address = |field, text: &str| match signed::address_of(text) {
+        let address = |field, text: &str| match signed_payment::address_of(text) {
             Some(_) => Ok(text.to_owned()),
             None => Err(invalid(field)("is not 0x and 40 hex digits".to_owned())),
         };

@@ -7,7 +7,7 @@ use schemas::error_code::ErrorCode;
 use serde_json::Value;
 use tokio::sync::Semaphore;
 
-use super::signed::{self, InvalidPayment, Signed};
+use super::signed_payment::{self, InvalidPayment, Signed};
 use super::terms::{Offer, PaymentTerms};
 
 /// How many payments are parsed at the same time. The others wait; each of them holds a connection, and connections are limited.
@@ -23,7 +23,7 @@ impl Default for Readers {
 }
 
 impl Readers {
-    /// Parses a payload as [`signed::read`] does.
+    /// Parses a payload as [`signed_payment::read`] does.
     ///
     /// # Errors
     /// `internal` if the parser panicked. The inner error says what is wrong with the payment.
@@ -39,7 +39,7 @@ impl Readers {
         let permit = Arc::clone(&self.0).acquire_owned().await.map_err(|_| internal())?;
         let (terms, offer) = (terms.clone(), offer.clone());
         let reading = tokio::task::spawn_blocking(move || {
-            let read = signed::read(&terms, &offer, payload, now_s);
+            let read = signed_payment::read(&terms, &offer, payload, now_s);
             // Held until here even if the caller is gone, because blocking work cannot be stopped.
             drop(permit);
             read

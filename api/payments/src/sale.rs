@@ -38,7 +38,7 @@ use super::facilitator::{Facilitator, FacilitatorReply};
 use super::goods::{GivenPayment, Goods, Preview, preview, sellable};
 use super::repeats::{self, Buyer};
 use super::settlement::Settlement;
-use super::signed::{Signed, hex_text};
+use super::signed_payment::{Signed, hex_text};
 use super::terms::{Offer, PaymentTerms, Version, requirement};
 use super::verifications::Slot;
 use crate::Payments;

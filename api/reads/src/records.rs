@@ -15,7 +15,7 @@ use feed::filter::Element;
 use feed::notes::notes;
 use feed::position::{Position, position};
 use feed::redaction::Redaction;
-use feed::unseen::hide_unseen;
+use feed::unseen_versions::hide_unseen;
 use feed::versions::{Version, changed_fields, version_at, versions_of};
 use operation::metrics;
 use operation::problem::Problem;

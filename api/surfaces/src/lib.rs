@@ -43,7 +43,7 @@ use futures_util::Stream;
 use http::header::VARY;
 use http::{HeaderMap, HeaderValue, Method};
 use listener::Malformed;
-use listener::forwarded::CallerAddress;
+use listener::caller_address::CallerAddress;
 use operation::context::Context;
 use operation::context::Part;
 use operation::metrics;

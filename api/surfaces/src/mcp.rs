@@ -18,7 +18,7 @@ use futures_util::Stream;
 use http::header::{ACCEPT, CONTENT_TYPE, HOST, ORIGIN};
 use http::{HeaderMap, HeaderValue, StatusCode, Uri};
 use http_body_util::{BodyExt, Full};
-use listener::forwarded::CallerAddress;
+use listener::caller_address::CallerAddress;
 use operation::context::{Context, Part as _, Settings};
 use operation::problem::Problem;
 use operation::redaction::{PREFIX, hide_keys};

@@ -19,7 +19,7 @@ use operation::problem::Problem;
 use operation::tracking::counts_visitors;
 use operation::{Form, Method, Operation};
 use payments::goods::GivenPayment;
-use payments::signed::PAYLOAD_BYTES_MAX;
+use payments::signed_payment::PAYLOAD_BYTES_MAX;
 use schemas::error_code::ErrorCode;
 use serde_json::Value;
 use warp::reply::Response;

@@ -1,6 +1,6 @@
 //! Webhook commands for operators. They work on the webhooks of all accounts.
 
-use access::saved::read;
+use access::saved_items::read;
 use operation::context::{Context, store_problem};
 use operation::problem::Problem;
 use schemas::error_code::ErrorCode;

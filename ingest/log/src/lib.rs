@@ -1,7 +1,7 @@
 //! The event log: topics of partitions of records, appended durably, read from any position.
 //!
 //! [`log`] holds the trait and its guarantees, [`contract`] the tests that every implementation must pass, [`embedded`] the implementation
-//! in the data directory, [`kafka`] the one on a Kafka cluster, [`metered`] metrics around any of them, [`clock_guard`] the refusal of appends
+//! in the data directory, [`kafka`] the one on a Kafka cluster, [`metered_log`] metrics around any of them, [`clock_guard`] the refusal of appends
 //! under a wrong clock, [`transfer`] export and import between logs, [`backup`] backup and restore, and [`volume`] estimates of sizes.
 
 pub mod backup;
@@ -11,7 +11,7 @@ pub mod embedded;
 mod headers;
 pub mod kafka;
 pub mod log;
-pub mod metered;
+pub mod metered_log;
 pub mod transfer;
 pub mod volume;
 

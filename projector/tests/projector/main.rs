@@ -10,7 +10,7 @@ mod interference;
 mod interrupted_groups;
 mod lag;
 mod order;
-mod parked;
+mod parked_inputs;
 mod record_counts;
 mod signing;
 mod waking;

@@ -6,7 +6,7 @@
 //! state: the times of polls, and how well forecasts fitted.
 
 mod batch;
-mod outdated;
+mod outdated_variants;
 mod stats;
 mod variant;
 
@@ -103,7 +103,7 @@ fn decide_variant(
     };
     if let Some(before) = before.as_ref().filter(|before| updated_ms > 0 && updated_ms < before.updated_ms) {
         state.remember(&key, Some(&VariantState { is_outdated: true, ..before.clone() }))?;
-        return outdated::add(state, host, &data.product_id, observed);
+        return outdated_variants::add(state, host, &data.product_id, observed);
     }
     let was = before.clone().unwrap_or_default();
     let has_moved = before.is_none() || was.removed || was.available != data.available;
@@ -147,7 +147,7 @@ fn decide_poll(state: &mut State<'_, CadenceRules>, host: &str, poll: &StockFact
     if poll.complete {
         let newest_edit_ms = millis(&poll.newest_edit);
         if newest_edit_ms >= earlier.newest_edit_ms {
-            outdated::settle(state, host, at_ms, &earlier)?;
+            outdated_variants::settle(state, host, at_ms, &earlier)?;
         }
         store.newest_edit_ms = newest_edit_ms.max(earlier.newest_edit_ms);
         let batch = OpenBatch::read(state, host)?;

@@ -7,7 +7,7 @@
 //! [`remove_topics`]). A test that kills servers starts its own ([`own`]).
 
 pub mod own;
-mod removed;
+mod removal;
 mod small_disk;
 
 use std::fs::File;
@@ -18,7 +18,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-pub use self::removed::{driver, remove_keyspace, remove_topics};
+pub use self::removal::{driver, remove_keyspace, remove_topics};
 pub use self::small_disk::SmallDisk;
 
 /// A server's address, or the reason why there is none.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
-use payments::signed::hex_text;
+use payments::signed_payment::hex_text;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 use warp::Filter as _;

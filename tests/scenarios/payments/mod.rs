@@ -17,7 +17,7 @@ use std::thread;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use k256::ecdsa::SigningKey;
-use payments::signed::{Message, address, address_of, digest, hex_text};
+use payments::signed_payment::{Message, address, address_of, digest, hex_text};
 use payments::terms::{NETWORKS, PaymentTerms, VALIDITY_DEFAULT_S, Version};
 use serde_json::{Value, json};
 

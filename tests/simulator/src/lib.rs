@@ -39,7 +39,7 @@ pub use simulated_agencies::sam_exclusions::{CAST as EXCLUSIONS, SimulatedExclus
 pub use simulated_agencies::uspto_trademarks::{CAST as TRADEMARKS, CastMark};
 pub use simulated_world::KEY;
 pub use simulated_world::answer::Answer;
-pub use simulated_world::expected::{Entry, Kind};
+pub use simulated_world::expected_changes::{Entry, Kind};
 use simulated_world::faults::Plan;
 pub use simulated_world::faults::{Faults, NAMES as FAULT_NAMES, PARAMETERS as FAULT_PARAMETERS, UnknownFault};
 pub use simulated_world::options::{Options, When};

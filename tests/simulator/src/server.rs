@@ -13,7 +13,7 @@ use futures_util::stream;
 use http::{HeaderValue, Response, StatusCode};
 use hyper_util::service::TowerToHyperService;
 use simulated_world::answer::Answer;
-use simulated_world::expected::ndjson;
+use simulated_world::expected_changes::ndjson;
 use simulated_world::faults::{Fault, Plan};
 use simulated_world::query::Query;
 use tokio::net::TcpListener;

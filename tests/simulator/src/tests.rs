@@ -11,7 +11,7 @@ mod filings;
 mod grants;
 mod mentions;
 mod parcels;
-mod posted;
+mod posted_searches;
 mod rounds;
 mod trademarks;
 mod trials;

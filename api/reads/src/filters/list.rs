@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::Saved;
 use crate::list_page::ListPage;
-use access::saved::SavedItems;
+use access::saved_items::SavedItems;
 use feed::watchable::WatchableFeed;
 use operation::problem::Problem;
 use operation::tiers::SAVED_ITEMS_MIN_TIER;

@@ -11,7 +11,7 @@ use schemas::views::watches::SavedItem;
 use serde::ser::Error;
 use serde::{Serialize, Serializer};
 
-use access::saved::SavedItems;
+use access::saved_items::SavedItems;
 use feed::filter::{Filter, check_ranges};
 use feed::watchable::WatchableFeed;
 use operation::Call;

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::Saved;
 use crate::unknown::note_of;
-use access::saved::SavedItems;
+use access::saved_items::SavedItems;
 use feed::filter::Filter;
 use feed::watchable::WatchableFeed;
 use operation::problem::Problem;

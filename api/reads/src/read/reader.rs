@@ -13,7 +13,7 @@ use feed::query::{DIGEST_MAX, Newest, newest, since_days};
 use feed::redaction::Redaction;
 use feed::through;
 use feed::unknown::{Recorded, nearest_recorded, unknown_values};
-use feed::unseen::hide_outside;
+use feed::unseen_versions::hide_outside;
 use feed::watchable::WatchableFeed;
 use jiff::ToSpan;
 use jiff::civil::Date;

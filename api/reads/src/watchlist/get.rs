@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::Watch;
-use access::saved::SavedItems;
+use access::saved_items::SavedItems;
 use feed::answer_changes::shown;
 use feed::cursor;
 use feed::filter::Filter;

@@ -18,7 +18,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::list_page::ListPage;
-use access::saved::{NewWatch, SavedItems, WatchWithSecret};
+use access::saved_items::{NewWatch, SavedItems, WatchWithSecret};
 use access::sign::SigningSecret;
 use access::webhook::{Sealing, Webhook};
 use feed::Source;

@@ -1,6 +1,6 @@
 //! `GET /api/watch`: the watches of an account.
 
-use access::saved::SavedItems;
+use access::saved_items::SavedItems;
 use operation::problem::Problem;
 use operation::{Answer, Call, Definition, Operation};
 use schemars::JsonSchema;

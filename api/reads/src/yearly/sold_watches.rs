@@ -1,6 +1,6 @@
 //! What a service defines of the watches that it sells, and how they are read.
 
-use access::saved::SavedItems;
+use access::saved_items::SavedItems;
 use access::token::WatchToken;
 use access::webhook::Sealing;
 use feed::filter::{Element, Filter};

@@ -10,7 +10,7 @@ pub(crate) mod new_filter;
 mod overview;
 pub(crate) mod register;
 mod route;
-mod saved;
+mod saved_items;
 mod screen;
 mod sign_in;
 #[cfg(test)]
@@ -40,7 +40,7 @@ pub async fn show(calls: &dyn Calls, usage: &Usage, route: &Route, query: &Pairs
 async fn shown(calls: &dyn Calls, usage: &Usage, route: &Route, query: &Pairs, outcome: Outcome) -> Screen {
     match route {
         Route::Overview => overview::screen(calls, usage, outcome).await,
-        Route::Saved => saved::screen(calls, outcome).await,
+        Route::Saved => saved_items::screen(calls, outcome).await,
         Route::Webhooks => webhooks::screen(calls, outcome).await,
         Route::NewFilter => new_filter::screen(calls, query, outcome),
         Route::NewWatch => register::screen(calls, query, outcome, Wanted::Watch),
@@ -60,7 +60,7 @@ pub async fn submit(calls: &dyn Calls, usage: &Usage, route: &Route, form: &Pair
             result => shown(calls, usage, route, &nothing, Outcome::from(result.map(|done| done.outcome))).await,
         },
         Route::Saved => {
-            let outcome = Outcome::from(saved::delete(calls, form).await);
+            let outcome = Outcome::from(saved_items::delete(calls, form).await);
             shown(calls, usage, route, &nothing, outcome).await
         }
         Route::Webhooks | Route::Watch { .. } => shown(calls, usage, route, &nothing, unknown()).await,

@@ -1,6 +1,6 @@
 //! What a service sets for its webhooks.
 
-use access::saved::SavedItems;
+use access::saved_items::SavedItems;
 use access::token::WatchToken;
 use operation::problem::Problem;
 use operation::{Call, Price};

@@ -1,6 +1,6 @@
 //! `PATCH …/{id}`: changes the URL or the secret of a webhook.
 
-use access::saved::WatchWithSecret;
+use access::saved_items::WatchWithSecret;
 use access::sign::SigningSecret;
 use access::webhook::Sealing;
 use operation::problem::Problem;

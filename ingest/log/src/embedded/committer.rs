@@ -16,7 +16,7 @@ use tokio::sync::{OwnedSemaphorePermit, oneshot};
 use super::ends::{Ends, EndsFile};
 use super::open;
 use super::options::Options;
-use super::packed::{self, Encoded, PackLimits, Packer};
+use super::packed_values::{self, Encoded, PackLimits, Packer};
 use super::state::{PartitionState, Shared, Stopped, TopicTable};
 use super::store_error::locked;
 use crate::Error;
@@ -351,7 +351,7 @@ impl Committer {
                 };
                 let packer = &mut packers[at].1;
                 job_bases.push(packer.end());
-                packer.push(encoded, |base, value| batch.insert(&keyspace, packed::key(state.partition, base), value));
+                packer.push(encoded, |base, value| batch.insert(&keyspace, packed_values::key(state.partition, base), value));
             }
             bases.push(job_bases);
         }
@@ -359,7 +359,7 @@ impl Committer {
         for (index, mut packer) in packers {
             let Some(state) = self.shared.partitions.get(index) else { continue };
             let Ok(Some(keyspace)) = state.keyspace() else { return Err(fjall::Error::Poisoned) };
-            packer.finish(|base, value| batch.insert(&keyspace, packed::key(state.partition, base), value));
+            packer.finish(|base, value| batch.insert(&keyspace, packed_values::key(state.partition, base), value));
             grown.push((index, packer.end()));
         }
         self.wait_for_worker(db, grown.iter().map(|(index, _)| *index))?;

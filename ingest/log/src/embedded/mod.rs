@@ -16,7 +16,7 @@ mod format;
 mod journal_backup;
 mod open;
 mod options;
-mod packed;
+mod packed_values;
 mod precheck;
 mod read;
 mod state;
@@ -36,7 +36,7 @@ pub use self::options::Options;
 use self::state::{Shared, Stopped};
 use crate::{Append, Error, EventLog, Stored};
 use committer::{Job, Work};
-use packed::Encoded;
+use packed_values::Encoded;
 
 /// An [`EventLog`] in a local directory, for one process.
 pub struct EmbeddedLog {
@@ -92,7 +92,7 @@ impl EventLog for EmbeddedLog {
         let mut chunks: Vec<(usize, Encoded)> = Vec::new();
         let mut order = Vec::with_capacity(batch.len());
         for Append { topic, partition, record } in &batch {
-            let bytes = packed::record_bytes(record);
+            let bytes = packed_values::record_bytes(record);
             if bytes > self.record_bytes_max {
                 return Err(Error::TooLarge { bytes, bytes_max: self.record_bytes_max });
             }

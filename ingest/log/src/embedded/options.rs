@@ -5,7 +5,7 @@ use std::sync::Arc;
 use disk_files::space::SpaceWatch;
 use schemas::topics::{self, Topic};
 
-use super::packed::PackLimits;
+use super::packed_values::PackLimits;
 
 /// Limits of the log, and its topics.
 #[derive(Clone, Debug)]

@@ -7,7 +7,7 @@ use disk_files::library::{catch_panic, is_damage};
 use schemas::position::LogOffset;
 use schemas::reason::reason;
 
-use super::packed::{self, Packed};
+use super::packed_values::{self, Packed};
 use super::state::PartitionState;
 use crate::{Error, Stored};
 
@@ -58,7 +58,7 @@ fn value_with(state: &PartitionState, offset: LogOffset) -> Result<Packed, Error
 
 /// Returns the last packed value whose base is not above `offset`, after checking it; `None` if there is none.
 fn value_at_or_before(state: &PartitionState, offset: LogOffset) -> Result<Option<Packed>, Error> {
-    let range = packed::key(state.partition, LogOffset(0))..=packed::key(state.partition, offset);
+    let range = packed_values::key(state.partition, LogOffset(0))..=packed_values::key(state.partition, offset);
     let Some(keyspace) = state.keyspace()? else { return Ok(None) };
     let found = catch_panic(|| keyspace.range(range).next_back().map(fjall::Guard::into_inner).transpose());
     let Some((key, value)) = found.map_err(|error| unreadable(state, offset, &error))? else { return Ok(None) };
@@ -69,7 +69,8 @@ fn value_at_or_before(state: &PartitionState, offset: LogOffset) -> Result<Optio
 /// intact and adjacent to the next.
 pub(super) fn verified_end(state: &PartitionState, walk_bytes: u64) -> Result<LogOffset, Error> {
     let Some(keyspace) = state.keyspace()? else { return Ok(LogOffset(0)) };
-    let mut values = keyspace.range(packed::key(state.partition, LogOffset(0))..=packed::key(state.partition, LogOffset(u64::MAX)));
+    let mut values =
+        keyspace.range(packed_values::key(state.partition, LogOffset(0))..=packed_values::key(state.partition, LogOffset(u64::MAX)));
     let (mut end, mut next_base, mut walked_bytes) = (LogOffset(0), None, 0);
     loop {
         let at = next_base.unwrap_or_default();
@@ -98,7 +99,9 @@ pub(super) fn verified_end(state: &PartitionState, walk_bytes: u64) -> Result<Lo
 }
 
 fn opened(state: &PartitionState, offset: LogOffset, key: &[u8], value: fjall::Slice) -> Result<Packed, Error> {
-    let Some(base) = packed::base_of(state.partition, key) else { return Err(damaged(state, offset, "the store answered another key")) };
+    let Some(base) = packed_values::base_of(state.partition, key) else {
+        return Err(damaged(state, offset, "the store answered another key"));
+    };
     Packed::open(state.topic.name, state.partition, base, Bytes::from_owner(value)).map_err(|reason| damaged(state, base, reason))
 }
 

@@ -7,7 +7,7 @@ use schemas::position::LogOffset;
 use schemas::topics::Topic;
 use tokio::sync::watch;
 
-use super::packed::Packed;
+use super::packed_values::Packed;
 use crate::Error;
 
 /// How far a partition can be read, and whether more can be appended.

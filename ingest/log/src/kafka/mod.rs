@@ -9,7 +9,7 @@
 
 mod connect;
 mod fetch;
-mod framed;
+mod framing;
 mod last;
 mod metadata;
 mod publish;
@@ -28,7 +28,7 @@ use schemas::topics::Topic;
 use tokio::sync::watch;
 
 use self::fetch::Fetchers;
-pub use self::framed::{FramedLog, Framing};
+pub use self::framing::{FramedLog, Framing};
 use self::metadata::MetadataClient;
 use self::publish::Publisher;
 pub use self::settings::Options;

@@ -8,5 +8,5 @@ mod contract;
 mod fuzz;
 mod layouts;
 mod properties;
-mod stored;
+mod stored_directives;
 mod texts;

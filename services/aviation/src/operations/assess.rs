@@ -269,7 +269,7 @@ impl Tool for Arguments {
 mod tests {
     use std::sync::Arc;
 
-    use feed::derived::Derived as _;
+    use feed::derived_lists::Derived as _;
     use schemas::views::aviation::AirworthinessDirective;
 
     use super::super::shared_directive::SharedDirective;

@@ -194,7 +194,7 @@ fn fields(values: &[Value]) -> Vec<u8> {
 mod tests {
     use std::sync::Arc;
 
-    use feed::derived::Derived as _;
+    use feed::derived_lists::Derived as _;
     use jiff::civil::date;
     use schemas::views::aviation::AirworthinessDirective;
     use table_file::{Column, Kind, writer};

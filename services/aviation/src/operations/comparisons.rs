@@ -357,7 +357,7 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
     use directives::Aircraft;
-    use feed::derived::Derived as _;
+    use feed::derived_lists::Derived as _;
     use feed::testing::{START_MS, World, call};
     use serde_json::json;
 

@@ -330,7 +330,7 @@ pub fn counts_of(dues: &[NextDue]) -> StatusCounts {
 mod tests {
     use std::sync::Arc;
 
-    use feed::derived::Derived as _;
+    use feed::derived_lists::Derived as _;
     use jiff::civil::date;
     use schemas::views::aviation::AirworthinessDirective;
 

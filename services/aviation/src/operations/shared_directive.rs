@@ -1,7 +1,7 @@
 //! A directive as all calls share it: what the rules compare, and the texts of its answers, which are written once.
 
 use directives::{Product, StoredDirective};
-use feed::derived::Derived;
+use feed::derived_lists::Derived;
 use schemas::views::aviation::{AirworthinessDirective, DirectiveLimit};
 use serde_json::{Map, Value, json};
 use table_file::add_csv_field;

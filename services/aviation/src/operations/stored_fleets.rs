@@ -1,7 +1,7 @@
 //! `GET /v1/fleet` and `DELETE /v1/fleet/{name}`: the fleets that an account has stored by assessing them.
 
 use access::fleets::StoredFleet;
-use access::saved::SavedItems;
+use access::saved_items::SavedItems;
 use feed::filter::Filter as _;
 use operation::problem::Problem;
 use operation::tiers::FLEETS_MIN_TIER;

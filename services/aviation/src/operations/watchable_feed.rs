@@ -9,7 +9,7 @@ use super::filter::Filter;
 use super::fleet_watch::{FleetOfWatch, fleet_name};
 use crate::{DISCLAIMER, FEED};
 use access::fleets::fleet_of;
-use access::saved::SavedItems;
+use access::saved_items::SavedItems;
 use feed::answer_changes::Changed;
 use feed::filter::Filter as _;
 use feed::query::Feed;

@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 
 use super::counts::Counts;
 use super::filter::Filter;
-use super::hidden;
+use super::hidden_leads;
 use super::pulse::days_default;
 use super::sample::Row;
 use super::sources;
@@ -194,7 +194,7 @@ impl Read for Arguments {
         let Ranked { items, total, next } = self.page(&filter, limit, reader).await?;
         let no_day = self.no_day_note(reader.today())?;
         reader.note(no_day);
-        let hidden = hidden::left_out(reader);
+        let hidden = hidden_leads::left_out(reader);
         reader.note(hidden);
         reader.note(not_compared_note(&items));
         reader.note_empty_page(items.len(), next.as_deref());

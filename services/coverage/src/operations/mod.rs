@@ -4,7 +4,7 @@ pub(crate) mod addresses;
 pub(crate) mod counts;
 pub mod feed_page;
 pub mod filter;
-mod hidden;
+mod hidden_leads;
 pub mod pulse;
 pub mod sample;
 pub mod sources;

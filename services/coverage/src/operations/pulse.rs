@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::counts::Counts;
 use super::filter::Filter;
-use super::hidden;
+use super::hidden_leads;
 use super::sources;
 use super::watchable_feed::Coverage;
 use crate::DISCLAIMER;
@@ -66,7 +66,7 @@ impl Read for Arguments {
         // Counts name nobody, so they are of any days.
         let days = reader.at.last_days(self.days);
         let counts = Counts::read(&reader.at, &days).await?;
-        let hidden = hidden::counted(reader);
+        let hidden = hidden_leads::counted(reader);
         reader.note(hidden);
         let note = sources::late_note(&reader.at).await?;
         reader.note(note);

@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::counts::Counts;
 use super::filter::Filter;
-use super::hidden;
+use super::hidden_leads;
 use super::sources;
 use super::watchable_feed::Coverage;
 use crate::DISCLAIMER;
@@ -86,7 +86,7 @@ impl Read for Arguments {
         let all = list(None, None);
         let found = reader.free_rows((&all, Segment::newest_first(&days)), ROWS_MAX, None).await?;
         let note = sources::late_note(&reader.at).await?;
-        let hidden = hidden::counted(reader);
+        let hidden = hidden_leads::counted(reader);
         reader.note(NOTE.to_owned());
         reader.note(hidden);
         reader.note(note);

@@ -14,7 +14,7 @@ use super::filter::{self, Filter, keys_of};
 use super::findings::{Counted, MATCHES_MAX, earliest, of_lists, whole_list};
 use super::watchable_feed::Exclusions;
 use crate::{DISCLAIMER, FEED, source_url};
-use feed::derived::Derived;
+use feed::derived_lists::Derived;
 use feed::places::{Total, Walk};
 use operation::problem::Problem;
 use operation::{Definition, Price};

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::artifact::Artifact;
 use super::filter::{self, Filter};
 use super::findings::{Moment, Subject};
-use super::unrecorded;
+use super::unrecorded_contracts;
 use super::watchable_feed::Exclusions;
 use crate::{ARTIFACT_ROUTE, ENTITY_WATCH_MICROS, SOURCE};
 use reads::read::{Difference, Read, Reader, Tool};
@@ -144,7 +144,7 @@ impl Read for Arguments {
     async fn answer(self, _filter: Filter, reader: &mut Reader<Exclusions>) -> Result<Document, Problem> {
         let subject = self.subject(reader)?;
         let artifact = Moment::of(reader).await?.artifact(reader, &subject).await?;
-        let note = unrecorded::note(reader, &artifact).await;
+        let note = unrecorded_contracts::note(reader, &artifact).await;
         reader.note(note);
         let mut document = Document::new(artifact, reader)?;
         if self.receipt && reader.is_unsettled() {

@@ -14,5 +14,5 @@ pub mod recompete;
 pub mod sample;
 pub mod scan;
 mod scan_rows;
-pub(crate) mod unrecorded;
+pub(crate) mod unrecorded_contracts;
 pub mod watchable_feed;

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use texts::cook;
 
 use super::filter::Filter;
-use super::hidden::{is_shown, note_hidden};
+use super::hidden_records::{is_shown, note_hidden};
 use super::permit_lead::{Medians, PREVIEW_WALK, PermitLead, PermitTerms, PermitsPage, RedactedLead, is_large};
 use super::watchable_feed::Parcels;
 use crate::PERMITS_MICROS;

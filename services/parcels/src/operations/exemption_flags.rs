@@ -15,7 +15,7 @@ use texts::cook;
 
 use super::counts;
 use super::filter::Filter;
-use super::hidden::{is_shown, may_be_hidden, note_hidden};
+use super::hidden_records::{is_shown, may_be_hidden, note_hidden};
 use super::watchable_feed::Parcels;
 use crate::{DISCLAIMER, FLAGS_MICROS};
 use reads::read::{Read, Reader};

@@ -8,7 +8,7 @@ pub mod county_coverage;
 pub mod delta;
 pub mod exemption_flags;
 pub mod filter;
-mod hidden;
+mod hidden_records;
 pub mod lead;
 #[cfg(test)]
 mod lead_tests;

@@ -8,7 +8,7 @@ pub mod filter;
 pub mod health;
 pub(crate) mod index;
 pub(crate) mod ledger;
-pub(crate) mod measured;
+pub(crate) mod measured_phrases;
 pub(crate) mod newest;
 pub mod question;
 pub mod radar;

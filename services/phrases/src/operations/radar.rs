@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::answer::Velocity;
 use super::clearance::{Clearance, DISCLAIMER, clearance};
 use super::filter::Filter;
-use super::measured;
+use super::measured_phrases;
 use super::question::{ALIASES, MeasureArguments, normal_phrase};
 use super::watchable_feed::Phrases;
 use reads::read::{Completeness, Read, Reader};
@@ -73,7 +73,7 @@ impl Read for Arguments {
 
     async fn preview(self, _filter: Filter, reader: &mut Reader<Phrases>) -> Result<Option<Value>, Problem> {
         let phrase = normal_phrase(&self.phrase)?;
-        let (velocity, notes) = measured::velocity(reader.context(), &reader.at, phrase, self.measure.question()).await?;
+        let (velocity, notes) = measured_phrases::velocity(reader.context(), &reader.at, phrase, self.measure.question()).await?;
         notes.into_iter().for_each(|note| reader.note(note));
         // Nothing of the clearance.
         Ok(serde_json::to_value(velocity).ok())
@@ -81,7 +81,7 @@ impl Read for Arguments {
 
     async fn answer(self, _filter: Filter, reader: &mut Reader<Phrases>) -> Result<Answer, Problem> {
         let phrase = normal_phrase(&self.phrase)?;
-        let (velocity, notes) = measured::velocity(reader.context(), &reader.at, phrase.clone(), self.measure.question()).await?;
+        let (velocity, notes) = measured_phrases::velocity(reader.context(), &reader.at, phrase.clone(), self.measure.question()).await?;
         notes.into_iter().for_each(|note| reader.note(note));
         let as_of = (!reader.is_current()).then(|| reader.at.now.to_string());
         let (clearance, notes) = clearance(reader.context(), &reader.at, &self.phrase, self.class, as_of.as_deref()).await?;

@@ -11,7 +11,7 @@ use velocity::calendar::time;
 use super::answer::{Velocity, Window};
 use super::filter::Filter;
 use super::ledger::Ledger;
-use super::measured::{self, NOTHING_READ};
+use super::measured_phrases::{self, NOTHING_READ};
 use super::question::{ALIASES, MeasureArguments};
 use super::survey::survey;
 use super::watchable_feed::Phrases;
@@ -76,7 +76,7 @@ impl Read for Arguments {
             let window = Window { from: String::new(), to: String::new(), hours: question.window_hours };
             return Ok(Rising { updated: String::new(), window, count: 0, phrases: Vec::new(), completeness });
         };
-        for note in measured::notes(&reader.at, &ledger, question) {
+        for note in measured_phrases::notes(&reader.at, &ledger, question) {
             reader.note(note);
         }
         let survey = survey(reader.context(), &reader.at, &ledger, question).await?;
@@ -84,7 +84,7 @@ impl Read for Arguments {
         let limit = reader.limit();
         let phrases = survey.shown(&reader.at, &ledger, question, limit).await?;
         if phrases.is_empty() {
-            let note = measured::no_baseline(&ledger, question).await?;
+            let note = measured_phrases::no_baseline(&ledger, question).await?;
             reader.note(note);
         }
         let end = ledger.newest + 1;

@@ -15,7 +15,7 @@ use super::answer::Velocity;
 use super::counting::{Counts, PHRASES_MAX, count};
 use super::index::stories_of_hours;
 use super::ledger::Ledger;
-use super::measured::{Measured, Shared, measure, with_views};
+use super::measured_phrases::{Measured, Shared, measure, with_views};
 use super::newest::Newest;
 use super::samples::is_hidden;
 

@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::answer::Velocity;
 use super::filter::Filter;
-use super::measured;
+use super::measured_phrases;
 use super::question::{ALIASES, MeasureArguments, normal_phrase};
 use super::watchable_feed::Phrases;
 use reads::read::{Completeness, Read, Reader};
@@ -62,7 +62,7 @@ impl Read for Arguments {
 
     async fn answer(self, _filter: Filter, reader: &mut Reader<Phrases>) -> Result<Answer, Problem> {
         let phrase = normal_phrase(&self.phrase)?;
-        let (velocity, notes) = measured::velocity(reader.context(), &reader.at, phrase, self.measure.question()).await?;
+        let (velocity, notes) = measured_phrases::velocity(reader.context(), &reader.at, phrase, self.measure.question()).await?;
         notes.into_iter().for_each(|note| reader.note(note));
         Ok(Answer { velocity, completeness: reader.completeness().await? })
     }

@@ -1,6 +1,6 @@
 //! Random changes of the simulated records, and the entries that a reader should find for each change.
 
-use simulated_world::expected::{Entry, Kind};
+use simulated_world::expected_changes::{Entry, Kind};
 use simulated_world::random::Random;
 use simulated_world::world::{Feed, World, day_before};
 

@@ -1,7 +1,7 @@
 //! The Food Safety and Inspection Service: all records in one array, two languages, two types of the same fields.
 
 use simulated_world::answer::Answer;
-use simulated_world::expected::{Entry, Kind};
+use simulated_world::expected_changes::{Entry, Kind};
 use simulated_world::faults::{Fault, Plan};
 use simulated_world::json::Json;
 use simulated_world::query::Query;

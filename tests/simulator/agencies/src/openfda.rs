@@ -3,7 +3,7 @@
 use jiff::civil::Date;
 use proofs::hash::Hash32;
 use simulated_world::answer::Answer;
-use simulated_world::expected::{Entry, Kind};
+use simulated_world::expected_changes::{Entry, Kind};
 use simulated_world::faults::{Fault, Plan};
 use simulated_world::json::Json;
 use simulated_world::query::Query;

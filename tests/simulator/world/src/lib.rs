@@ -5,7 +5,7 @@
 
 pub mod answer;
 pub mod days;
-pub mod expected;
+pub mod expected_changes;
 pub mod faults;
 pub mod json;
 pub mod options;

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use jiff::ToSpan;
 use jiff::civil::Date;
 
-use crate::expected::Entry;
+use crate::expected_changes::Entry;
 use crate::options::Options;
 use crate::random::Random;
 use crate::script::Script;
