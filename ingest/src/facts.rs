@@ -327,7 +327,7 @@ mod tests {
     /// is another one; and that a fact has the hash of its own text.
     #[test]
     fn normal_forms_are_no_change() {
-        let of = |title: &str| {
+        let fact_titled = |title: &str| {
             let data = FactData::Recall(Box::new(RecallFact { title: title.into(), hazard: "it burns".into(), ..RecallFact::default() }));
             let canonical = data.canonical();
             let hashed = Hashed::new(Observation::new("openfda.food/1".to_owned(), data)).unwrap();
@@ -335,8 +335,8 @@ mod tests {
             hashed
         };
         let differs = |recorded: &str, observed: &str| {
-            let head = Head { version: 1, id: Hash32::ZERO, content_hash: of(recorded).content_hash };
-            of(observed).differs_from(&head)
+            let head = Head { version: 1, id: Hash32::ZERO, content_hash: fact_titled(recorded).content_hash };
+            fact_titled(observed).differs_from(&head)
         };
         let (composed, decomposed) = ("Caf\u{e9}", "Cafe\u{301}");
         assert!(!differs(decomposed, composed) && !differs(composed, decomposed) && !differs(composed, composed));

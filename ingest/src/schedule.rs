@@ -167,7 +167,7 @@ mod tests {
     fn days_of_a_schedule() {
         // A Friday.
         let (first, end) = (date(2026, 10, 23), date(2026, 11, 20));
-        let of = |line: &str, every_h: i64| {
+        let times_of = |line: &str, every_h: i64| {
             let every = Duration::from_secs(u64::try_from(every_h * HOUR).unwrap());
             days(line, every, first, end).into_iter().map(|day| (day - first).get_days()).collect::<Vec<i32>>()
         };
@@ -175,15 +175,15 @@ mod tests {
         for (line, every_h) in
             [("0 */10 * * * *", 0), ("0 */10 * * * *", 24), ("0 35 6 * * *", 24), ("0 25 13 * * *", 20), ("0 25 5,11,17,23 * * *", 20)]
         {
-            assert_eq!(of(line, every_h), each_day, "{line} {every_h}");
+            assert_eq!(times_of(line, every_h), each_day, "{line} {every_h}");
         }
-        assert_eq!(of("0 15 8 * * Sun", 0), [0, 2, 9, 16, 23]);
-        assert_eq!(of("0 40 12 * * *", 7 * 24), [0, 7, 14, 21]);
-        assert_eq!(of("0 40 12 * * *", 10 * 24), [0, 10, 20]);
-        assert_eq!(of("0 25 5 * * *", 14 * 24), [0, 14]);
-        assert_eq!(of("0 45 16 * * *", 28 * 24), [0]);
-        assert_eq!(of("0 0 0 29 2 *", 0), [0]);
-        assert_eq!(of("now and then", 0), [0]);
+        assert_eq!(times_of("0 15 8 * * Sun", 0), [0, 2, 9, 16, 23]);
+        assert_eq!(times_of("0 40 12 * * *", 7 * 24), [0, 7, 14, 21]);
+        assert_eq!(times_of("0 40 12 * * *", 10 * 24), [0, 10, 20]);
+        assert_eq!(times_of("0 25 5 * * *", 14 * 24), [0, 14]);
+        assert_eq!(times_of("0 45 16 * * *", 28 * 24), [0]);
+        assert_eq!(times_of("0 0 0 29 2 *", 0), [0]);
+        assert_eq!(times_of("now and then", 0), [0]);
         assert!(days("0 35 6 * * *", Duration::ZERO, end, end).is_empty());
     }
 

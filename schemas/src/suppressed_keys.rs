@@ -331,15 +331,18 @@ mod tests {
         assert_eq!(shown["suppressed"], true);
         assert_eq!(hide(&[(&PERSON, "muller ann")], json!({ "drivers": drivers })), None);
         assert_eq!(hide(&[(&PERSON, "x")], json!({ "drivers": null })), None);
-        let of = |id: &str| hide(&[(&SHOP, "Shop.Example")], json!({ "id": id, "seller": "shop.example" })).unwrap();
-        assert_eq!((&of("shop.example/7")["id"], &of("shop.example/7")["seller"]), (&json!("/7"), &json!("")));
+        let hide_seller_of = |id: &str| hide(&[(&SHOP, "Shop.Example")], json!({ "id": id, "seller": "shop.example" })).unwrap();
+        assert_eq!((&hide_seller_of("shop.example/7")["id"], &hide_seller_of("shop.example/7")["seller"]), (&json!("/7"), &json!("")));
         let merged = |into: &str| hide(&[(&SHOP, "shop.example")], json!({ "seller": "shop.example", "mergedInto": into })).unwrap();
         assert_eq!(
             [&merged("shop.example/8")["mergedInto"], &merged("")["mergedInto"]],
             ["hidden", ""],
             "it still says whether it was merged"
         );
-        assert_eq!([&of("shop.example")["id"], &of("other.example/7")["id"], &of("shop.example.org/7")["id"]], ["", "", ""]);
+        assert_eq!(
+            [&hide_seller_of("shop.example")["id"], &hide_seller_of("other.example/7")["id"], &hide_seller_of("shop.example.org/7")["id"]],
+            ["", "", ""]
+        );
     }
 
     /// Proves that a record which names a suppressed one, in a list of objects or as the one that it became a part of, loses its own fields, and that one which

@@ -232,8 +232,8 @@ fn path_of_ptaxsim() {
 #[test]
 fn clearances_need_the_credential() {
     let variables = |key: &'static str| [("HIGHWATER_UPSTREAMS__USPTO_TRADEMARKS__API_KEY", key)];
-    let of = |key: &'static str, role: Role| may_clear_names(&load("", &variables(key)).unwrap(), role);
-    assert!(of("a-key", Role::All) && of("a-key", Role::Ingest));
-    assert!(!of("", Role::All) && !may_clear_names(&load("", &[]).unwrap(), Role::All));
-    assert!(of("", Role::Api) && of("", Role::Project));
+    let may_clear = |key: &'static str, role: Role| may_clear_names(&load("", &variables(key)).unwrap(), role);
+    assert!(may_clear("a-key", Role::All) && may_clear("a-key", Role::Ingest));
+    assert!(!may_clear("", Role::All) && !may_clear_names(&load("", &[]).unwrap(), Role::All));
+    assert!(may_clear("", Role::Api) && may_clear("", Role::Project));
 }

@@ -24,21 +24,21 @@ impl Output for Printed {
 /// Proves that a document with its hash is verified by its contents, that one that was changed is refused, and that keys are not ignored.
 #[test]
 fn documents_with_a_hash() {
-    let of = |document: &Value, pubkeys: &[String]| {
+    let printed_by = |document: &Value, pubkeys: &[String]| {
         let (printed, mut tally) = (Printed::default(), Tally::default());
         let result = verify_hash(&evidence::verify(document).unwrap(), pubkeys, &mut tally, &printed).and_then(|()| tally.result());
         (result.map_err(|error| error.to_string()), printed.0.into_inner().unwrap().join("|"))
     };
     let document = evidence::Artifact::new(&json!({ "signal": "NO_SIGNAL", "entity": { "name": "ACME" } })).unwrap().document("/x");
     let hash = document["artifactHash"].as_str().unwrap().to_owned();
-    assert_eq!(of(&document, &[]), (Ok(()), format!("{hash}: valid")));
+    assert_eq!(printed_by(&document, &[]), (Ok(()), format!("{hash}: valid")));
     let mut changed = document.clone();
     changed["entity"]["name"] = json!("ACNE");
-    let (result, printed) = of(&changed, &[]);
+    let (result, printed) = printed_by(&changed, &[]);
     assert!(result.is_err() && printed.contains("NOT VALID"), "{printed}");
-    assert!(of(&document, &["00".to_owned()]).0.unwrap_err().starts_with("--pubkey"));
+    assert!(printed_by(&document, &["00".to_owned()]).0.unwrap_err().starts_with("--pubkey"));
     changed["artifactHash"] = json!("\u{1b}[2J");
-    assert!(!of(&changed, &[]).1.contains('\u{1b}'));
+    assert!(!printed_by(&changed, &[]).1.contains('\u{1b}'));
 }
 
 /// Proves that the receipt of a document is verified with it: it must commit to the hash of the document and be signed by a trusted key.
@@ -50,7 +50,7 @@ fn documents_with_a_receipt() {
         let outputs_hash = commitment(&evidence::receipt_outputs(hash)).unwrap();
         keys.sign(&public, Body { outputs_hash, ..Body::default() }).unwrap().receipt
     };
-    let of = |receipt: &Receipt, pubkeys: &[&str]| {
+    let checked = |receipt: &Receipt, pubkeys: &[&str]| {
         let mut document = artifact.document("/x");
         document["receipt"] = json!(receipt);
         let (file, printed) = (tempfile::NamedTempFile::new().unwrap(), Printed::default());
@@ -60,15 +60,15 @@ fn documents_with_a_receipt() {
         (result.is_ok(), printed.0.into_inner().unwrap().join("|"))
     };
     let good = signed(artifact.hash());
-    assert_eq!(of(&good, &[&public]), (true, format!("{}: valid|{}: valid, over the hash of the document", artifact.hash(), good.id)));
+    assert_eq!(checked(&good, &[&public]), (true, format!("{}: valid|{}: valid, over the hash of the document", artifact.hash(), good.id)));
     let unchecked = format!("{}: valid|{}: valid, over the hash of the document, signer not checked", artifact.hash(), good.id);
-    assert_eq!(of(&good, &[]), (true, unchecked));
+    assert_eq!(checked(&good, &[]), (true, unchecked));
     let forged = Receipt { body: Body { seq: 9, ..good.body.clone() }, ..good.clone() };
     let other = "0".repeat(PUBKEY_DIGITS);
     for (receipt, pubkeys, fault) in
         [(&good, vec![other.as_str()], "key: "), (&signed("sha256:00"), vec![public.as_str()], "outputs: "), (&forged, vec![], "hash: ")]
     {
-        let (is_valid, printed) = of(receipt, &pubkeys);
+        let (is_valid, printed) = checked(receipt, &pubkeys);
         assert!(!is_valid && printed.contains(&format!("NOT VALID: {fault}")), "{printed}");
     }
 }
@@ -121,7 +121,7 @@ fn all_checks_are_counted() {
 /// with nothing to verify nothing is said to be invalid.
 #[test]
 fn records_in_answers() {
-    let of = |document: &Value| {
+    let printed_for = |document: &Value| {
         let (file, printed) = (tempfile::NamedTempFile::new().unwrap(), Printed::default());
         std::fs::write(file.path(), document.to_string()).unwrap();
         let reason = verify(file.path(), &[], &printed).err().map(|error| error.to_string()).unwrap_or_default();
@@ -134,21 +134,21 @@ fn records_in_answers() {
     let (one, two) = (record("one"), record("two"));
     let line = |record: &Value| format!("{}: valid", record["verifyHash"].as_str().unwrap());
     let both = format!("{}|{}", line(&one), line(&two));
-    assert_eq!(of(&json!({ "id": "one", "record": one, "seq": 3 })), (String::new(), line(&one)));
+    assert_eq!(printed_for(&json!({ "id": "one", "record": one, "seq": 3 })), (String::new(), line(&one)));
     for list in [
         json!({ "catalysts": [one, two], "notes": ["x"], "count": 2 }),
         json!({ "versions": [{ "seq": 1, "record": one }, { "seq": 2, "record": two }] }),
         json!([one, two]),
     ] {
-        assert_eq!(of(&list), (String::new(), both.clone()), "{list}");
+        assert_eq!(printed_for(&list), (String::new(), both.clone()), "{list}");
     }
     let mut changed = two.clone();
     changed["verifyBody"]["text"] = json!("three");
-    let (reason, printed) = of(&json!({ "catalysts": [one, changed, { "id": "bare" }] }));
+    let (reason, printed) = printed_for(&json!({ "catalysts": [one, changed, { "id": "bare" }] }));
     assert!(reason == "2 of 3 checks failed" && printed.ends_with("|bare: NOT VALID: it states no hash"), "{reason}: {printed}");
     let proof = json!({ "from": 1, "to": 2, "proof": ["00"] });
     for nothing in [json!({}), json!([]), proof, json!({ "catalysts": [] }), json!({ "body": {} }), json!({ "receipt": null })] {
-        let (reason, printed) = of(&nothing);
+        let (reason, printed) = printed_for(&nothing);
         assert!(reason.contains("holds no receipt") && printed.is_empty(), "{nothing}: {reason} {printed}");
     }
 }
@@ -157,7 +157,7 @@ fn records_in_answers() {
 #[test]
 fn hostile_texts() {
     let hostile = "\u{1b}[2J\u{7}\u{9b}31m\u{202e}\r: valid";
-    let of = |text: &str| {
+    let printed_for = |text: &str| {
         let (file, printed) = (tempfile::NamedTempFile::new().unwrap(), Printed::default());
         std::fs::write(file.path(), text).unwrap();
         let reason = verify(file.path(), &[], &printed).err().map(|error| error.to_string()).unwrap_or_default();
@@ -170,7 +170,7 @@ fn hostile_texts() {
     let public = keys.add(&[7; 32]);
     let body = Body { agent_id: hostile.into(), action: hostile.into(), issued_to: Some(hostile.into()), ..Body::default() };
     let signed = keys.sign(&public, body).unwrap().receipt;
-    let (printed, reason) = of(&json!(signed).to_string());
+    let (printed, reason) = printed_for(&json!(signed).to_string());
     assert!(
         printed.contains(": valid, issued to ") && printed.ends_with(", signer not checked") && reason.is_empty(),
         "{printed}: {reason}"
@@ -188,12 +188,12 @@ fn hostile_texts() {
         json!([record, { "id": hostile }]),
         artifact,
     ] {
-        let (printed, reason) = of(&document.to_string());
+        let (printed, reason) = printed_for(&document.to_string());
         assert!(printed.contains("NOT VALID") && reason.contains("failed"), "{printed}: {reason}");
     }
     let twice = format!("{{{0}: 1, {0}: 2}}", json!(hostile));
     for text in [twice.as_str(), hostile, "{\u{1b}", &json!({ hostile: 1 }).to_string()] {
-        let (printed, reason) = of(text);
+        let (printed, reason) = printed_for(text);
         assert!(printed.is_empty() && !reason.is_empty(), "{printed}");
     }
     let tree = |origin: &str| Checkpoint { origin: origin.to_owned(), ..at(&grown(1, 9), 1) };

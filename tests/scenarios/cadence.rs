@@ -408,8 +408,8 @@ async fn only_true_restocks_are_found() {
     for (host, model) in &models {
         for (product, expected) in model.restocks() {
             let item = &found[&format!("{host}/{product}")];
-            let of = |restock: &Restock| (millis(&restock.after), millis(&restock.before), restock.variants, restock.trickle);
-            assert_eq!(item.restocks.iter().map(of).collect::<Vec<_>>(), expected, "{}", item.id);
+            let times_of = |restock: &Restock| (millis(&restock.after), millis(&restock.before), restock.variants, restock.trickle);
+            assert_eq!(item.restocks.iter().map(times_of).collect::<Vec<_>>(), expected, "{}", item.id);
             restocks += expected.len();
             trickles += expected.iter().filter(|restock| restock.3).count();
         }

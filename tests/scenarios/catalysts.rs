@@ -163,14 +163,14 @@ fn unescaped(value: &str) -> String {
 
 /// Panics unless the calendar over HTTP has the events of the lists, in their order, for a caller with a key in the address and for one without.
 fn assert_calendar(day: &OneDay, paid: &Value, free: &Value) {
-    let of = |query: &str| {
+    let file_at = |query: &str| {
         let path = format!("/catalysts/v1/upcoming.ics{query}");
         let file = tokio::task::block_in_place(|| send(day.api.address, "GET", &path, &[], ""));
         assert_eq!((file.status, file.header("content-type")), (200, "text/calendar; charset=utf-8"), "{query}");
         assert!(file.header("content-disposition").contains("catalysts.ics"), "{}", file.head());
         file.body
     };
-    let file = of(&format!("?days=365&limit=200&api_key={}", day.key));
+    let file = file_at(&format!("?days=365&limit=200&api_key={}", day.key));
     assert!(file.windows(3).any(|three| three == b"\r\n "), "no line is continued");
     let (calendar, planned) = read_calendar(&file);
     assert_eq!((calendar["VERSION"].as_str(), calendar["METHOD"].as_str()), ("2.0", "PUBLISH"));
@@ -185,7 +185,7 @@ fn assert_calendar(day: &OneDay, paid: &Value, free: &Value) {
         assert!(own["DESCRIPTION"].contains(&format!("Hash: {}", text(event, "verifyHash"))) && !own["SUMMARY"].is_empty(), "{own:?}");
         assert!(own["DTSTAMP"].ends_with("T000000Z") && own.get("URL").is_none_or(|url| url == text(event, "sourceUrl")), "{own:?}");
     }
-    let (calendar, planned) = read_calendar(&of("?days=365"));
+    let (calendar, planned) = read_calendar(&file_at("?days=365"));
     let own: Vec<&str> = planned.iter().map(|own| own["UID"].strip_suffix("@catalysts.highwater").unwrap()).collect();
     assert_eq!(own, ids(free));
     assert!(calendar["X-WR-CALDESC"].contains("the next 30 days only"), "{calendar:?}");
@@ -471,11 +471,11 @@ async fn stopped_trials_leave_the_list() {
     assert_eq!(listed(&day, "&asOf=2026-11-22"), before);
     assert_eq!(after["Month"], before["Month"], "a reading that finds the event as it was is no change");
     let changes = day.changes();
-    let of = |id: &str| changes.iter().filter(|change| change["record"]["id"] == id).collect::<Vec<_>>();
+    let changes_of = |id: &str| changes.iter().filter(|change| change["record"]["id"] == id).collect::<Vec<_>>();
     for (name, status) in
         [("Stopped", "cancelled"), ("Enrolls", "cancelled"), ("Paused", "cancelled"), ("Completed", "met"), ("Postponed", "upcoming")]
     {
-        let own = of(text(&before[name], "id"));
+        let own = changes_of(text(&before[name], "id"));
         // Before, the list of tickers may have come after the trial.
         let (last, earlier) = own.split_last().unwrap();
         assert_eq!((text(last, "event"), text(last, "record/status")), ("modified", status), "{name}");
@@ -483,7 +483,7 @@ async fn stopped_trials_leave_the_list() {
         assert_eq!(earlier.last().map(|change| &change["record"]), Some(&before[name]), "{name}");
         assert_anchored(&last["record"]);
     }
-    let last = |name: &str| *of(text(&before[name], "id")).last().unwrap();
+    let last = |name: &str| *changes_of(text(&before[name], "id")).last().unwrap();
     let moved = last("Postponed");
     assert_eq!((text(moved, "dateBefore"), text(moved, "dateAfter")), ("2027-02-03", "2027-05-03"));
     assert_eq!((moved["slipDays"].as_i64(), moved["record"]["slips"].as_i64()), (Some(89), Some(1)));

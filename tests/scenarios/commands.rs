@@ -51,11 +51,11 @@ fn commands_work_with_and_without_a_running_demo() {
     let key = assert_key(&ask(&["keys", "mint", "--tier", "fleet_plus"]));
     // Without a key.
     let feed = server.json("/recalls/api/recalls?limit=300", "");
-    let of = |name: &str| -> BTreeSet<&str> {
+    let values_of = |name: &str| -> BTreeSet<&str> {
         feed["recalls"].as_array().unwrap().iter().map(|recall| recall[name].as_str().unwrap()).collect()
     };
-    assert_eq!(of("agency"), ["CPSC", "FDA", "NHTSA", "USDA"].into());
-    assert_eq!(of("category"), ["baby", "drugs", "food", "products", "vehicles"].into());
+    assert_eq!(values_of("agency"), ["CPSC", "FDA", "NHTSA", "USDA"].into());
+    assert_eq!(values_of("category"), ["baby", "drugs", "food", "products", "vehicles"].into());
     assert_eq!(server.get("/recalls/api/recalls", "hw_live_000000000000000000000000000000000000").unwrap().0, 401);
 
     // While the demo runs.

@@ -146,14 +146,14 @@ fn coverage_leads_follow_from_rules_and_facts() {
             .iter()
             .all(|lead| lead["basis"] != "MANDATED" || lead["mandate"]["citation"].as_str().unwrap().starts_with("49 CFR 387."))
     );
-    let of =
+    let leads_named =
         |name: &str| liability.iter().filter(|lead| lead["business"].as_str().unwrap().to_uppercase().contains(name)).collect::<Vec<_>>();
-    let merged = of("BLUE MESA FREIGHT");
+    let merged = leads_named("BLUE MESA FREIGHT");
     assert_eq!(merged.len(), 1, "{merged:?}");
     assert_eq!((&merged[0]["sources"], &merged[0]["basis"]), (&json!(["sos-co", "fmcsa"]), &json!("MANDATED")));
     assert_eq!(merged[0]["mandate"]["amount"], 750_000);
-    assert_eq!(of("PRIVATE ORCHARD").iter().map(|lead| lead["basis"].as_str().unwrap()).collect::<Vec<_>>(), ["POSSIBLE"]);
-    assert!(of("TANKER TRAIL").iter().all(|lead| lead["mandate"]["amount"] == Value::Null && lead["basis"] == "MANDATED"));
+    assert_eq!(leads_named("PRIVATE ORCHARD").iter().map(|lead| lead["basis"].as_str().unwrap()).collect::<Vec<_>>(), ["POSSIBLE"]);
+    assert!(leads_named("TANKER TRAIL").iter().all(|lead| lead["mandate"]["amount"] == Value::Null && lead["basis"] == "MANDATED"));
 
     let has_evidence = |lead: &Value| lead["evidence"].as_array().is_some_and(|facts| !facts.is_empty());
     for state in ["CO", "CT", "NY"] {

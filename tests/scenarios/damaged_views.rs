@@ -131,15 +131,15 @@ async fn random_damages_answer_nothing_false() {
     let mut random = Random(seed);
     let prepared = Prepared::new().await;
     let data = prepared.dir.path().join("data");
-    let of = |part: &str| files(&data.join(part));
-    let (views, log) = (of("views"), of("log"));
+    let files_in = |part: &str| files(&data.join(part));
+    let (views, log) = (files_in("views"), files_in("log"));
     let is_aimed = |path: &&PathBuf| {
         path.extension().is_some_and(|extension| extension == "jnl") || path.ends_with("current") || path.ends_with("manifest")
     };
     let aimed: Vec<&PathBuf> = views.iter().chain(&log).filter(is_aimed).collect();
     let mut ends: BTreeMap<&str, u64> = BTreeMap::new();
     for round in 0..rounds {
-        let pick = |of: usize, random: &mut Random| usize::try_from(random.below(of as u64)).unwrap();
+        let pick = |count: usize, random: &mut Random| usize::try_from(random.below(count as u64)).unwrap();
         let file = match random.below(10) {
             0..4 => aimed[pick(aimed.len(), &mut random)],
             4..8 => &views[pick(views.len(), &mut random)],

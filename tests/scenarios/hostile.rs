@@ -259,7 +259,7 @@ fn load(server: &Server, name: &str, kind: Kind, key: &str) -> (String, bool) {
             }
         }
     });
-    let of = |count: &AtomicU64| count.load(Ordering::Relaxed);
+    let count_of = |count: &AtomicU64| count.load(Ordering::Relaxed);
     let is_served = honest.failed == 0;
     let is_good = is_served && (!is_timed() || honest.within(990) < P99_MAX && resident < RESIDENT_BYTES_MAX);
     let figures = format!(
@@ -270,10 +270,10 @@ fn load(server: &Server, name: &str, kind: Kind, key: &str) -> (String, bool) {
         milliseconds(honest.within(1_000)),
         resident / 1_000_000,
         honest.failed,
-        of(&attack.opened),
-        of(&attack.closed),
-        of(&attack.answered),
-        of(&attack.limited),
+        count_of(&attack.opened),
+        count_of(&attack.closed),
+        count_of(&attack.answered),
+        count_of(&attack.limited),
         started.elapsed().as_secs_f64(),
         match (is_good, is_timed()) {
             (true, true) => "pass",

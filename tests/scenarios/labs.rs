@@ -307,7 +307,8 @@ async fn paid_callers_see_whole_leads() {
     ] {
         assert!(!titles.contains(title), "{title}");
     }
-    let of = |title: &str| leads.iter().find(|lead| lead["title"] == title).unwrap_or_else(|| panic!("{title} is missing: {titles:?}"));
+    let lead_titled =
+        |title: &str| leads.iter().find(|lead| lead["title"] == title).unwrap_or_else(|| panic!("{title} is missing: {titles:?}"));
     for (title, signal) in [
         ("Single-cell RNA sequencing of papilloma", "new_lab"),
         ("Proteomics of the aging lens by mass spectrometry", "new_project"),
@@ -317,12 +318,12 @@ async fn paid_callers_see_whole_leads() {
         ("An award without investigators, on zebrafish", "unknown_pi"),
         ("MRI scanner under a second number", "new_lab"),
     ] {
-        assert_eq!(of(title)["signal"], signal, "{}", of(title));
+        assert_eq!(lead_titled(title)["signal"], signal, "{}", lead_titled(title));
     }
-    assert_eq!(of("Crystallography with blanks in a name")["pi"], "Dorit Lindqvale");
-    let late = of("Chromatography noticed late");
+    assert_eq!(lead_titled("Crystallography with blanks in a name")["pi"], "Dorit Lindqvale");
+    let late = lead_titled("Chromatography noticed late");
     assert_eq!((&late["noticeDate"], &late["spendWindow"]["from"]), (&json!("2026-11-17"), &json!("2026-11-17")));
-    assert_eq!(of("Bioreactors without a notice of award")["noticeDate"], "2026-11-19");
+    assert_eq!(lead_titled("Bioreactors without a notice of award")["noticeDate"], "2026-11-19");
 
     for (state, least) in [("OH", 310_000), ("OH", 500_000), ("CA", 500_000), ("CA", 0)] {
         let (few, totals) = fixture.leads(&format!("days=7&state={state}&min_amount={least}")).await;
@@ -410,12 +411,15 @@ async fn leads_change_and_go() {
     assert!(find(GONE, "&asOf=2026-12-05").await.is_some(), "one full read that lacks it is not enough");
 
     let (changes, _) = fixture.changes(&format!("cursor={begin}")).await;
-    let of = |title: &str| -> Vec<&Value> { changes.iter().filter(|change| change["record"]["title"] == title).collect() };
-    assert_eq!(of(AMENDED).len(), 1);
-    assert_eq!((&of(AMENDED)[0]["event"], &of(AMENDED)[0]["record"]["amount"]), (&json!("modified"), &json!(650_000)));
-    assert_eq!(of(GONE).len(), 1);
-    assert_eq!((&of(GONE)[0]["event"], &of(GONE)[0]["record"]["withdrawn"]), (&json!("modified"), &json!(true)));
-    assert!(of(BACK).is_empty());
+    let changes_titled = |title: &str| -> Vec<&Value> { changes.iter().filter(|change| change["record"]["title"] == title).collect() };
+    assert_eq!(changes_titled(AMENDED).len(), 1);
+    assert_eq!(
+        (&changes_titled(AMENDED)[0]["event"], &changes_titled(AMENDED)[0]["record"]["amount"]),
+        (&json!("modified"), &json!(650_000))
+    );
+    assert_eq!(changes_titled(GONE).len(), 1);
+    assert_eq!((&changes_titled(GONE)[0]["event"], &changes_titled(GONE)[0]["record"]["withdrawn"]), (&json!("modified"), &json!(true)));
+    assert!(changes_titled(BACK).is_empty());
 
     let labs = fixture.api.engine.projector.service("labs").unwrap();
     let before = (labs.digest(false, None).await.unwrap(), labs.digest(true, None).await.unwrap());

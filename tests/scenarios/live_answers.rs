@@ -403,11 +403,11 @@ async fn live_searches_continue() {
         let recorded =
             get(&fixture, "filings", company, &json!({ "cik": arguments["cik"], "limit": 200, "asOf": crate::engine::NOW })).await;
         assert_eq!((&live["live"], &recorded["live"]), (&json!(true), &json!(false)), "{live}");
-        let of = |answer: &Value| -> std::collections::BTreeMap<String, Value> {
+        let filings_of = |answer: &Value| -> std::collections::BTreeMap<String, Value> {
             let filings = answer["filings"].as_array().unwrap().iter();
             filings.map(|filing| (filing["accession"].as_str().unwrap().to_owned(), filing["roles"].clone())).collect()
         };
-        let (live, recorded) = (of(&live), of(&recorded));
+        let (live, recorded) = (filings_of(&live), filings_of(&recorded));
         assert!(recorded.iter().all(|(number, roles)| live.get(number) == Some(roles)), "{recorded:?} is not in {live:?}");
     }
     fixture.end().await;

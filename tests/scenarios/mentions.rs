@@ -59,9 +59,9 @@ async fn every_story_is_found() {
         }
         if hour == 37 {
             let stories = sim.stories(at(34).as_millisecond(), at(37).as_millisecond());
-            let of = |phrase: &str| stories.iter().find(|story| story.title.to_lowercase().contains(phrase)).unwrap().id;
-            sim.remove_story(of("agent mesh"));
-            sim.edit_story(of("buy tokens"), "Sold tokens &amp; more");
+            let story_about = |phrase: &str| stories.iter().find(|story| story.title.to_lowercase().contains(phrase)).unwrap().id;
+            sim.remove_story(story_about("agent mesh"));
+            sim.edit_story(story_about("buy tokens"), "Sold tokens &amp; more");
         }
     }
     engine.wait_projected().await;

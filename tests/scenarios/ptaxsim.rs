@@ -31,17 +31,17 @@ async fn a_file_is_read_by_runs() {
     let path = dir.path().join("ptaxsim.db");
     execute(&path, &(TABLE.to_owned() + &row(2023, "16012160010000", "100", 10_000) + &row(2024, "16012160010000", "203", 0)));
     let engine = Engine::open_with(&dir.path().join("data"), fixed_clock(), &["recalls"]).await;
-    let of = |path: Option<&Path>| Settings { ptaxsim_path: path.map(Path::to_owned), ..settings("http://127.0.0.1:1") };
+    let settings_with = |path: Option<&Path>| Settings { ptaxsim_path: path.map(Path::to_owned), ..settings("http://127.0.0.1:1") };
     let cook = upstreams::by_name("cook").unwrap();
     let run = async |settings: Settings| engine.runner.sync_streams(cook, &settings, &[STREAM]).await.unwrap().remove(0);
     let counts = |outcome: Outcome| (outcome.run.pages, outcome.run.seen, outcome.run.appended);
 
-    assert_eq!(counts(run(of(None)).await.unwrap()), (0, 0, 0));
-    assert_eq!(counts(run(of(Some(path.as_path()))).await.unwrap()), (1, 1, 1));
+    assert_eq!(counts(run(settings_with(None)).await.unwrap()), (0, 0, 0));
+    assert_eq!(counts(run(settings_with(Some(path.as_path()))).await.unwrap()), (1, 1, 1));
     execute(&path, &(row(2024, "16012160020000", "313", 10_000) + "UPDATE pin SET exe_senior = 5000;"));
-    assert_eq!(counts(run(of(Some(path.as_path()))).await.unwrap()), (1, 2, 2));
+    assert_eq!(counts(run(settings_with(Some(path.as_path()))).await.unwrap()), (1, 2, 2));
     std::fs::write(&path, "no database ".repeat(200)).unwrap();
-    let failed = ingest::reason(&run(of(Some(path.as_path()))).await.unwrap_err());
+    let failed = ingest::reason(&run(settings_with(Some(path.as_path()))).await.unwrap_err());
     assert!(failed.contains("the file is no SQLite database"), "{failed}");
     let facts = engine.export(PARCELS.name, false).await;
     let keys: Vec<&str> = facts.iter().map(|fact| fact["key"].as_str().unwrap()).collect();

@@ -245,8 +245,8 @@ fn an_idempotency_key_is_for_one_request() {
         (answer.status, json_of(&answer))
     };
     let identity = |made: &Value| -> String {
-        let of = |pointer: &str| made.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
-        ["/key_id", "/id", "/receipt/id", "/madeAt"].into_iter().find_map(of).unwrap_or_else(|| panic!("{made}"))
+        let text_at = |pointer: &str| made.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
+        ["/key_id", "/id", "/receipt/id", "/madeAt"].into_iter().find_map(text_at).unwrap_or_else(|| panic!("{made}"))
     };
     let mut made = Vec::new();
     for round in ["first", "again", "after a restart"] {

@@ -62,14 +62,18 @@ async fn days_are_read_in_order() {
     engine.close().await;
     assert_chained(&facts);
     let current = current(&facts);
-    let of = |serial: u64| current[format!("uspto_trademarks/{serial}").as_str()];
-    assert_eq!((&of(97_000_102)["statusCode"], &of(97_000_102)["mark"]), (&"616".into(), &"MORVANDA".into()), "dead, then revived");
-    assert_eq!(of(97_000_103)["owners"], serde_json::json!(["KESTROLIN HOLDINGS PLC"]));
-    assert_eq!(of(97_000_103)["rawDates"][0]["text"], "20051");
-    assert_eq!((&of(97_000_107)["sparse"], &of(97_000_107)["statusCode"]), (&true.into(), &"700".into()));
-    assert_eq!(of(97_000_108)["classes"].as_array().unwrap().len(), 1, "a class was dropped");
-    assert_eq!(of(97_000_111)["statusCode"], "700", "the later of two records in a file");
-    assert!(of(97_000_109)["registration"] == "" && of(98_900_101)["mark"] == "VELTRAXEN");
+    let fact_of = |serial: u64| current[format!("uspto_trademarks/{serial}").as_str()];
+    assert_eq!(
+        (&fact_of(97_000_102)["statusCode"], &fact_of(97_000_102)["mark"]),
+        (&"616".into(), &"MORVANDA".into()),
+        "dead, then revived"
+    );
+    assert_eq!(fact_of(97_000_103)["owners"], serde_json::json!(["KESTROLIN HOLDINGS PLC"]));
+    assert_eq!(fact_of(97_000_103)["rawDates"][0]["text"], "20051");
+    assert_eq!((&fact_of(97_000_107)["sparse"], &fact_of(97_000_107)["statusCode"]), (&true.into(), &"700".into()));
+    assert_eq!(fact_of(97_000_108)["classes"].as_array().unwrap().len(), 1, "a class was dropped");
+    assert_eq!(fact_of(97_000_111)["statusCode"], "700", "the later of two records in a file");
+    assert!(fact_of(97_000_109)["registration"] == "" && fact_of(98_900_101)["mark"] == "VELTRAXEN");
 }
 
 /// Proves that a process that is killed while it downloads the second part of the yearly set does not read the first part again, and ends with the

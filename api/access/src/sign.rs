@@ -81,10 +81,12 @@ mod tests {
         let random = SigningSecret::random();
         assert_eq!(SigningSecret::parse(&random.reveal()), Ok(random.clone()));
         assert_eq!(format!("{random:?}"), "SigningSecret(…)");
-        let of = |bytes: usize| format!("{PREFIX}{}", STANDARD.encode(vec![7; bytes]));
-        for (text, words) in [("secret", "begin"), ("whsec_%", "base64"), (of(23).as_str(), "short"), (of(65).as_str(), "long")] {
+        let secret_of = |bytes: usize| format!("{PREFIX}{}", STANDARD.encode(vec![7; bytes]));
+        for (text, words) in
+            [("secret", "begin"), ("whsec_%", "base64"), (secret_of(23).as_str(), "short"), (secret_of(65).as_str(), "long")]
+        {
             assert!(SigningSecret::parse(text).unwrap_err().contains(words), "{text}");
         }
-        assert!(SigningSecret::parse(&of(24)).is_ok() && SigningSecret::parse(&of(64)).is_ok());
+        assert!(SigningSecret::parse(&secret_of(24)).is_ok() && SigningSecret::parse(&secret_of(64)).is_ok());
     }
 }

@@ -325,9 +325,9 @@ async fn unused_free_keys_expire() {
     assert!(admit(&later, used.key.reveal(), &free).await.is_ok());
 
     let rows = Access::of(&later).list(&later).await.unwrap();
-    let of = |id: &str| unused_until(rows.iter().find(|row| row.id == id).unwrap());
-    assert_eq!(of(&unused.row.id), Some(START_MS + FREE_KEY_UNUSED_DAYS_MAX * DAY_MS));
-    assert_eq!((of(&used.row.id) > of(&unused.row.id), of(&paid.row.id)), (true, None));
+    let end_of = |id: &str| unused_until(rows.iter().find(|row| row.id == id).unwrap());
+    assert_eq!(end_of(&unused.row.id), Some(START_MS + FREE_KEY_UNUSED_DAYS_MAX * DAY_MS));
+    assert_eq!((end_of(&used.row.id) > end_of(&unused.row.id), end_of(&paid.row.id)), (true, None));
     let much_later = world.context(START_MS + 10 * 365 * DAY_MS);
     assert!(admit(&much_later, paid.key.reveal(), &free).await.is_ok());
     assert!(admit(&much_later, used.key.reveal(), &free).await.is_err());

@@ -107,15 +107,15 @@ mod tests {
         let service = services::all().into_iter().find(|service| service.name == "parcels").unwrap();
         let mut settings = ServiceSettings::new(String::new(), String::new());
         settings.prices.insert("stalled_surety".to_owned(), 10_000);
-        let of = |name: &str| of_operation(service.operations.iter().find(|operation| operation.name == name).unwrap(), &settings);
-        let paid = of("x402_pay");
+        let limits_of = |name: &str| of_operation(service.operations.iter().find(|operation| operation.name == name).unwrap(), &settings);
+        let paid = limits_of("x402_pay");
         assert_eq!((&paid["soldBy"], &paid["priceMicros"]), (&json!("tool"), &json!(200_000)));
         let expected = json!({
             "overassessment_leads": 200_000, "lien_bundle_report": 500_000, "exemption_flags": 20_000, "construction_window_leads": 20_000,
             "stalled_surety": 10_000,
         });
         assert_eq!(paid["pricesMicros"], expected);
-        let liens = of("lien_bundle_report");
+        let liens = limits_of("lien_bundle_report");
         assert_eq!((&liens["priceMicros"], liens.get("pricesMicros")), (&json!(500_000), None));
     }
 

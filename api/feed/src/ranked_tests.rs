@@ -156,8 +156,8 @@ async fn pages_without_totals_hold_the_same() {
     let first: Ranked<Thing> = feed.ranked(&ctx, &at, walk(None), None, Total::Omitted).await.unwrap();
     let counted: Ranked<Thing> = feed.ranked(&ctx, &at, walk(first.next.as_deref()), None, Total::Counted).await.unwrap();
     let second: Ranked<Thing> = feed.ranked(&ctx, &at, walk(first.next.as_deref()), None, Total::Omitted).await.unwrap();
-    let of = |page: Ranked<Thing>| page.items.into_iter().map(|thing| thing.id).collect::<Vec<_>>();
-    let (counted, second) = (of(counted), of(second));
+    let ids_of = |page: Ranked<Thing>| page.items.into_iter().map(|thing| thing.id).collect::<Vec<_>>();
+    let (counted, second) = (ids_of(counted), ids_of(second));
     assert_eq!((&counted[..], &second[..]), (&ids[150..300], &ids[150..300]));
 }
 

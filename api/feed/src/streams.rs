@@ -274,15 +274,15 @@ mod tests {
             let run = Run { started_at, ..Run::default() };
             Some(Bytes::from(serde_json::to_vec(&RunRow { kind: kind.to_owned(), run, ..RunRow::default() }).unwrap()))
         };
-        let of = |row: Option<Bytes>| states.of_row(stream, row).map(|(start, state)| (start, state["state"].clone())).unwrap();
-        assert_eq!(of(None), (0, "never".into()));
-        assert_eq!(of(row("run_finished", 7)), (7, "finished".into()));
+        let state_of = |row: Option<Bytes>| states.of_row(stream, row).map(|(start, state)| (start, state["state"].clone())).unwrap();
+        assert_eq!(state_of(None), (0, "never".into()));
+        assert_eq!(state_of(row("run_finished", 7)), (7, "finished".into()));
         states.0.lock().unwrap().get_mut(stream.name).unwrap().state["state"] = "known".into();
-        assert_eq!(of(row("run_finished", 7)), (7, "known".into()), "the same bytes are not decoded again");
-        assert_eq!(of(row("run_failed", 8)), (0, "failed".into()));
-        assert_eq!(of(row("run_finished", 7)), (7, "finished".into()));
+        assert_eq!(state_of(row("run_finished", 7)), (7, "known".into()), "the same bytes are not decoded again");
+        assert_eq!(state_of(row("run_failed", 8)), (0, "failed".into()));
+        assert_eq!(state_of(row("run_finished", 7)), (7, "finished".into()));
         assert!(states.of_row(stream, Some(Bytes::from_static(b"{"))).is_err());
-        assert_eq!(of(row("run_finished", 7)), (7, "finished".into()), "a damaged row replaces nothing");
+        assert_eq!(state_of(row("run_finished", 7)), (7, "finished".into()), "a damaged row replaces nothing");
     }
 
     /// Proves that the state of a stream is that of its newest run, and that its last complete run is known also if a later one failed.

@@ -282,8 +282,8 @@ impl Chance {
     }
 
     /// One of several values, at random.
-    pub fn one_of<'a, T: ?Sized>(&mut self, of: &[&'a T]) -> &'a T {
-        of[self.below(of.len())]
+    pub fn one_of<'a, T: ?Sized>(&mut self, values: &[&'a T]) -> &'a T {
+        values[self.below(values.len())]
     }
 }
 

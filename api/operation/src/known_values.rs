@@ -69,11 +69,11 @@ mod tests {
     /// Proves that values get the spelling of the list at every depth, and that unknown values and fields stay as they are.
     #[test]
     fn spelling() {
-        let of = |known: &[&str]| json!({ "type": "string", "enum": known });
+        let schema_of = |known: &[&str]| json!({ "type": "string", "enum": known });
         let schema = json!({ "properties": {
-            "state": of(&["TX", "CA"]),
-            "list": { "items": of(&["food"]) },
-            "filter": { "properties": { "topic": of(&["oncology"]) } },
+            "state": schema_of(&["TX", "CA"]),
+            "list": { "items": schema_of(&["food"]) },
+            "filter": { "properties": { "topic": schema_of(&["oncology"]) } },
         } });
         let mut given = json!({ "state": " tx ", "list": ["Food", "toys"], "filter": { "topic": "ONCOLOGY", "name": "X" }, "other": "Y" });
         spell_known_values(&mut given, &schema);

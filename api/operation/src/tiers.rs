@@ -57,11 +57,11 @@ pub struct Tiers {
 }
 
 impl Tiers {
-    /// Creates the tiers, with the limits that `of` returns for each.
+    /// Creates the tiers, with the limits that `limits_of` returns for each.
     #[must_use]
-    pub fn new(of: impl Fn(Tier) -> Limits) -> Self {
-        let (free, pro, business) = (of(Tier::Free), of(Tier::Pro), of(Tier::Business));
-        Self { free, pro, business, fleet: of(Tier::Fleet), fleet_plus: of(Tier::FleetPlus) }
+    pub fn new(limits_of: impl Fn(Tier) -> Limits) -> Self {
+        let (free, pro, business) = (limits_of(Tier::Free), limits_of(Tier::Pro), limits_of(Tier::Business));
+        Self { free, pro, business, fleet: limits_of(Tier::Fleet), fleet_plus: limits_of(Tier::FleetPlus) }
     }
 
     /// One set of limits for anonymous callers and free keys, and one for all paid tiers.

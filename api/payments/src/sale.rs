@@ -515,13 +515,13 @@ fn outcome_of(payment: Payment) -> Result<Payment, Failed> {
 }
 
 /// Records that a transfer pays for a payment. Returns the payment: settled, or lapsed if the transfer pays for another payment.
-pub(super) async fn record_settled(ctx: &Context, of: &Payment, transfer: &Transfer) -> Result<Payment, Problem> {
-    let Payment { payer, network, service, operation, effect, .. } = of.clone();
+pub(super) async fn record_settled(ctx: &Context, claimed: &Payment, transfer: &Transfer) -> Result<Payment, Problem> {
+    let Payment { payer, network, service, operation, effect, .. } = claimed.clone();
     let Transfer { transaction, log_index, receipt_log_index } = transfer.clone();
     let settlement = payments::Settlement { network, payer, service, operation, effect, transaction, log_index, receipt_log_index };
     let done = PaymentCommand::Settled(Box::new(settlement));
-    append_command(ctx, TABLES.view, &of.id, CommandPolicy::Always, &done).await?;
-    let payment = payment(ctx, &of.id).await?.ok_or_else(|| unknown("it is settled, but not recorded yet"))?;
+    append_command(ctx, TABLES.view, &claimed.id, CommandPolicy::Always, &done).await?;
+    let payment = payment(ctx, &claimed.id).await?.ok_or_else(|| unknown("it is settled, but not recorded yet"))?;
     if payment.state == State::Lapsed {
         tracing::warn!(
             payment = payment.id,
@@ -535,9 +535,9 @@ pub(super) async fn record_settled(ctx: &Context, of: &Payment, transfer: &Trans
 }
 
 /// Records that a payment has lapsed: its money can no longer move.
-pub(super) async fn lapse(ctx: &Context, of: &Payment, reason: &str) -> Result<(), Problem> {
+pub(super) async fn lapse(ctx: &Context, payment: &Payment, reason: &str) -> Result<(), Problem> {
     let done = PaymentCommand::Lapsed { reason: reason.to_owned() };
-    append_command(ctx, TABLES.view, &of.id, CommandPolicy::Always, &done).await
+    append_command(ctx, TABLES.view, &payment.id, CommandPolicy::Always, &done).await
 }
 
 async fn lapse_and_refuse(ctx: &Context, payment: &Payment, reason: &str) -> Result<Payment, Failed> {

@@ -532,9 +532,9 @@ mod tests {
     #[tokio::test]
     async fn fields_of_the_day() {
         let mut world = World::new().await;
-        let of = |date: &str| Recall { id: "CPSC:1".into(), title: "open".into(), date: date.into(), ..Recall::default() };
-        world.change(START_MS, &of("2026-11-02"));
-        world.change(START_MS + 1, &of("2026-11-04"));
+        let recall_on = |date: &str| Recall { id: "CPSC:1".into(), title: "open".into(), date: date.into(), ..Recall::default() };
+        world.change(START_MS, &recall_on("2026-11-02"));
+        world.change(START_MS + 1, &recall_on("2026-11-04"));
         world.commit().await;
         let operations = operations::<Dated>(SOURCE, no_ids);
         let day_ms = 24 * HOUR_MS;
@@ -562,11 +562,11 @@ mod tests {
     #[tokio::test]
     async fn the_free_window() {
         let mut world = World::new().await;
-        let of = |id: &str, title: &str| Recall { id: id.to_owned(), title: title.to_owned(), ..Recall::default() };
+        let recall_with = |id: &str, title: &str| Recall { id: id.to_owned(), title: title.to_owned(), ..Recall::default() };
         let old_ms = START_MS - 24 * 8 * HOUR_MS;
-        world.change(old_ms, &of("CPSC:1", "a"));
-        world.change(old_ms, &of("CPSC:2", "a"));
-        world.change(START_MS, &of("CPSC:2", "b"));
+        world.change(old_ms, &recall_with("CPSC:1", "a"));
+        world.change(old_ms, &recall_with("CPSC:2", "a"));
+        world.change(START_MS, &recall_with("CPSC:2", "b"));
         world.commit().await;
         let ctx = world.context(START_MS + HOUR_MS);
         let operations = operations::<Recall>(Source { sample_days: Some(7), ..SOURCE }, no_ids);

@@ -145,13 +145,13 @@ impl Reads for Made {
         let mut answer = self.answers.get(operation).cloned().ok_or_else(|| Problem::new(ErrorCode::NotFound, "no <record> has this id"));
         if let (Ok(answer), "health") = (&mut answer, operation) {
             // Two changes on the 20th, five on the 28th.
-            let of = |day: &str| match day {
+            let changes_on = |day: &str| match day {
                 "2026-11-20" => 2,
                 "2026-11-28" => 5,
                 _ => 0,
             };
             let days = days_before(today(NOW_MS), days).into_iter().map(|day| day.to_string());
-            answer["changesByDay"] = days.map(|day| json!({ "day": day, "changes": of(&day) })).collect();
+            answer["changesByDay"] = days.map(|day| json!({ "day": day, "changes": changes_on(&day) })).collect();
         }
         Box::pin(std::future::ready(answer))
     }

@@ -74,9 +74,9 @@ mod tests {
     /// Proves that the note of a list is read, and that one without a note, or with an empty one, has none.
     #[test]
     fn notes_of_lists() {
-        let of = |answer: Value| of_list(&answer);
-        assert_eq!(of(json!({ "items": [], "note": "short" })).as_deref(), Some("short"));
-        assert_eq!([of(json!({ "items": [] })), of(json!({ "note": "" })), of(json!({ "note": null }))], [None, None, None]);
+        let note_of = |answer: Value| of_list(&answer);
+        assert_eq!(note_of(json!({ "items": [], "note": "short" })).as_deref(), Some("short"));
+        assert_eq!([note_of(json!({ "items": [] })), note_of(json!({ "note": "" })), note_of(json!({ "note": null }))], [None, None, None]);
     }
 
     /// Proves that a note of any letters is a valid value of a header.

@@ -319,7 +319,7 @@ mod tests {
     /// Proves that a `Range` counts with its `If-Range`, and that the whole file is asked for where one of them is given twice or is not plain text.
     #[test]
     fn parts() {
-        let of = |given: &[(HeaderName, &str)]| {
+        let part_of = |given: &[(HeaderName, &str)]| {
             let mut headers = HeaderMap::new();
             for (name, value) in given {
                 headers.append(name.clone(), HeaderValue::from_bytes(value.as_bytes()).unwrap());
@@ -328,12 +328,12 @@ mod tests {
             (range.map(str::to_owned), if_range.map(str::to_owned))
         };
         let text = |text: &str| Some(text.to_owned());
-        assert_eq!(of(&[]), (None, None));
-        assert_eq!(of(&[(RANGE, "bytes=0-3")]), (text("bytes=0-3"), None));
-        assert_eq!(of(&[(RANGE, "bytes=0-3"), (IF_RANGE, "\"a\"")]), (text("bytes=0-3"), text("\"a\"")));
-        assert_eq!(of(&[(RANGE, "bytes=0-3"), (RANGE, "bytes=5-")]), (None, None));
-        assert_eq!(of(&[(RANGE, "bytes=0-3"), (IF_RANGE, "\"a\""), (IF_RANGE, "\"b\"")]), (None, None));
-        assert_eq!(of(&[(RANGE, "bytes=0-3"), (IF_RANGE, "\u{ff}")]), (None, None));
-        assert_eq!(of(&[(RANGE, "\u{ff}"), (IF_RANGE, "\"a\"")]), (None, None));
+        assert_eq!(part_of(&[]), (None, None));
+        assert_eq!(part_of(&[(RANGE, "bytes=0-3")]), (text("bytes=0-3"), None));
+        assert_eq!(part_of(&[(RANGE, "bytes=0-3"), (IF_RANGE, "\"a\"")]), (text("bytes=0-3"), text("\"a\"")));
+        assert_eq!(part_of(&[(RANGE, "bytes=0-3"), (RANGE, "bytes=5-")]), (None, None));
+        assert_eq!(part_of(&[(RANGE, "bytes=0-3"), (IF_RANGE, "\"a\""), (IF_RANGE, "\"b\"")]), (None, None));
+        assert_eq!(part_of(&[(RANGE, "bytes=0-3"), (IF_RANGE, "\u{ff}")]), (None, None));
+        assert_eq!(part_of(&[(RANGE, "\u{ff}"), (IF_RANGE, "\"a\"")]), (None, None));
     }
 }

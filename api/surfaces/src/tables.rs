@@ -135,9 +135,10 @@ mod tests {
     /// Proves that a line that is no JSON is an error, not an empty row.
     #[test]
     fn lines_that_are_no_json() {
-        let of = |lines: &[&'static str]| items_of_lines(&lines.iter().map(|line| Bytes::from_static(line.as_bytes())).collect::<Vec<_>>());
-        assert_eq!(of(&["{\"seq\":1}", "2"]).unwrap(), [json!({ "seq": 1 }), json!(2)]);
-        assert_eq!(of(&["{\"seq\":1}", "{\"seq\":"]).unwrap_err().code, ErrorCode::Internal);
+        let items_of =
+            |lines: &[&'static str]| items_of_lines(&lines.iter().map(|line| Bytes::from_static(line.as_bytes())).collect::<Vec<_>>());
+        assert_eq!(items_of(&["{\"seq\":1}", "2"]).unwrap(), [json!({ "seq": 1 }), json!(2)]);
+        assert_eq!(items_of(&["{\"seq\":1}", "{\"seq\":"]).unwrap_err().code, ErrorCode::Internal);
     }
 
     /// Proves that the fields of every form of a record are columns, that a field with two types keeps both, and that a table is complete in both formats,
@@ -170,14 +171,14 @@ mod tests {
             { "type": "object", "properties": { "amount": { "type": "integer" } } },
             { "type": "object", "properties": { "phase": { "type": "string" }, "seq": { "type": "integer" } } },
         ]);
-        let of = |kinds: &Value| json!({ "type": "object", "properties": { "seq": { "type": "integer" } }, "anyOf": kinds });
+        let schema_with = |kinds: &Value| json!({ "type": "object", "properties": { "seq": { "type": "integer" } }, "anyOf": kinds });
         let rows = || vec![json!({ "seq": 1, "amount": 5 }), json!({ "seq": 2, "phase": "2" })];
-        assert_eq!(table(&of(&kinds), Format::Csv).file(rows()).unwrap(), "amount,phase,seq\r\n5,,1\r\n,2,2\r\n");
-        let one = of(&json!([kinds[0], { "type": "null" }]));
+        assert_eq!(table(&schema_with(&kinds), Format::Csv).file(rows()).unwrap(), "amount,phase,seq\r\n5,,1\r\n,2,2\r\n");
+        let one = schema_with(&json!([kinds[0], { "type": "null" }]));
         assert_eq!(table(&one, Format::Csv).file(rows()).unwrap(), "amount,seq\r\n5,1\r\n,2\r\n");
         // Each form may have several forms itself.
         let redacted = json!({ "type": "object", "properties": { "amount": { "type": "integer" } } });
-        let nested = json!({ "type": "object", "properties": { "record": { "anyOf": [of(&kinds), redacted] } } });
+        let nested = json!({ "type": "object", "properties": { "record": { "anyOf": [schema_with(&kinds), redacted] } } });
         let rows = vec![json!({ "record": { "seq": 3, "phase": "1" } })];
         assert_eq!(table(&nested, Format::Csv).file(rows).unwrap(), "record.amount,record.phase,record.seq\r\n,1,3\r\n");
     }

@@ -562,14 +562,14 @@ mod tests {
     fn outcomes() {
         const FIVE_DAYS_MS: i64 = 5 * 86_400_000;
         let at = Delivery { attempts: 1, failing_since: 1_000, attempted_at: FIVE_DAYS_MS, ..Delivery::default() };
-        let of = |at: &Delivery, outcome: DeliveryOutcome, now_ms: i64| {
+        let request_after = |at: &Delivery, outcome: DeliveryOutcome, now_ms: i64| {
             outcome_request(&RetrySchedule::default(), at, "msg_1".to_owned(), &outcome, now_ms, 0.5)
         };
         let attempt = |status: i64, reason: &str| Attempt { message: "msg_1".to_owned(), status, reason: reason.to_owned() };
-        assert_eq!(of(&at, DeliveryOutcome::Accepted(204), 5), DeliveryRequest::Delivered(attempt(204, "")));
-        assert!(matches!(of(&at, DeliveryOutcome::Gone, 5), DeliveryRequest::Disabled(_)));
-        assert!(matches!(of(&at, DeliveryOutcome::Empty, 5), DeliveryRequest::Skipped(_)));
-        let due_at = |outcome: DeliveryOutcome| match of(&at, outcome, 5) {
+        assert_eq!(request_after(&at, DeliveryOutcome::Accepted(204), 5), DeliveryRequest::Delivered(attempt(204, "")));
+        assert!(matches!(request_after(&at, DeliveryOutcome::Gone, 5), DeliveryRequest::Disabled(_)));
+        assert!(matches!(request_after(&at, DeliveryOutcome::Empty, 5), DeliveryRequest::Skipped(_)));
+        let due_at = |outcome: DeliveryOutcome| match request_after(&at, outcome, 5) {
             DeliveryRequest::Failed { due_at, attempt } => (attempt.status, due_at),
             request => panic!("{request:?}"),
         };
@@ -577,10 +577,10 @@ mod tests {
         let huge = DeliveryOutcome::Rejected(503, Some(Duration::from_secs(u64::MAX)));
         assert_eq!(due_at(huge), (503, 24 * 3_600_000 + 5), "a pause of any size is a day at most");
         assert_eq!(due_at(DeliveryOutcome::NoResponse("no")), (0, 20_005));
-        let last = of(&Delivery { attempts: 12, ..at.clone() }, DeliveryOutcome::NoResponse("no"), 5);
+        let last = request_after(&Delivery { attempts: 12, ..at.clone() }, DeliveryOutcome::NoResponse("no"), 5);
         assert!(matches!(last, DeliveryRequest::Skipped(_)), "{last:?}");
         assert_eq!(
-            of(&at, DeliveryOutcome::Rejected(500, None), 1_000 + FIVE_DAYS_MS),
+            request_after(&at, DeliveryOutcome::Rejected(500, None), 1_000 + FIVE_DAYS_MS),
             DeliveryRequest::Disabled(attempt(500, "the receiver answered 500; no message was accepted for 120 hours"))
         );
     }

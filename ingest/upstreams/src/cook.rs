@@ -293,12 +293,12 @@ mod tests {
     /// Proves that a township closes only when its parcels as a whole have the stage, and that its fact comes after those of its neighbourhoods.
     #[test]
     fn a_township_closes_last() {
-        let of = |far: u64| {
+        let parts_of = |far: u64| {
             let areas = [("010", counts(&[(2026, [50, 50, 50, 50])])), ("020", counts(&[(2026, [50, far, 0, 0])]))];
             let areas = areas.into_iter().map(|(name, counts)| (name.to_owned(), counts)).collect();
             cycles(VALUES, "77", &areas).into_iter().map(|observation| observation.key).collect::<Vec<_>>()
         };
-        assert_eq!(of(10), ["cook.values/cycle/77/010"]);
-        assert_eq!(of(50), ["cook.values/cycle/77/010", "cook.values/cycle/77/020", "cook.values/cycle/77"]);
+        assert_eq!(parts_of(10), ["cook.values/cycle/77/010"]);
+        assert_eq!(parts_of(50), ["cook.values/cycle/77/010", "cook.values/cycle/77/020", "cook.values/cycle/77"]);
     }
 }

@@ -328,13 +328,13 @@ mod tests {
     /// Proves that numbers of carriers are asked for in both spellings where they are texts, and that nothing else gets into a condition.
     #[test]
     fn conditions_of_look_ups() {
-        let of = |dataset, dots: &[&str]| {
+        let condition_of = |dataset, dots: &[&str]| {
             carriers_condition(&stream(AUTHORITY), dataset, &dots.iter().map(|dot| (*dot).to_owned()).collect::<Vec<_>>())
         };
-        assert_eq!(of(Dataset::Census, &["344554", "4312345"]).unwrap(), "dot_number in(344554,4312345)");
-        assert_eq!(of(Dataset::OnFile, &["344554", "12345678"]).unwrap(), "usdot_number in('344554','00344554','12345678')");
+        assert_eq!(condition_of(Dataset::Census, &["344554", "4312345"]).unwrap(), "dot_number in(344554,4312345)");
+        assert_eq!(condition_of(Dataset::OnFile, &["344554", "12345678"]).unwrap(), "usdot_number in('344554','00344554','12345678')");
         for bad in [&[][..], &["1) OR (1=1"], &[""], &["00344554"]] {
-            assert!(matches!(of(Dataset::Census, bad), Err(UpstreamError::Stop { .. })), "{bad:?}");
+            assert!(matches!(condition_of(Dataset::Census, bad), Err(UpstreamError::Stop { .. })), "{bad:?}");
         }
     }
 }

@@ -157,16 +157,16 @@ mod tests {
             let (cursor, incomplete) = cursor.finished(rows);
             ((cursor.rows, cursor.doubted), incomplete.map(|incomplete| incomplete.what))
         };
-        let of = |rows, doubted| Cursor { rows, doubted, ..Cursor::default() };
-        assert_eq!(after(of(0, None), 0), ((0, None), None));
-        assert_eq!(after(of(0, None), 100), ((100, None), None));
-        assert_eq!(after(of(100, None), 95), ((95, None), None));
+        let cursor_with = |rows, doubted| Cursor { rows, doubted, ..Cursor::default() };
+        assert_eq!(after(cursor_with(0, None), 0), ((0, None), None));
+        assert_eq!(after(cursor_with(0, None), 100), ((100, None), None));
+        assert_eq!(after(cursor_with(100, None), 95), ((95, None), None));
         let doubt = |rows: u64| format!("the file has {rows} rows, more than 5 % fewer than the 100 of the last one: none is withdrawn");
-        assert_eq!(after(of(100, None), 94), ((100, Some(94)), Some(doubt(94))));
+        assert_eq!(after(cursor_with(100, None), 94), ((100, Some(94)), Some(doubt(94))));
         // The file is whole again, or as short as the one before.
-        assert_eq!(after(of(100, Some(50)), 99), ((99, None), None));
-        assert_eq!(after(of(100, Some(50)), 51), ((51, None), None));
-        assert_eq!(after(of(100, Some(50)), 60), ((100, Some(60)), Some(doubt(60))));
-        assert_eq!(after(of(100, Some(0)), 0), ((100, Some(0)), Some(doubt(0))));
+        assert_eq!(after(cursor_with(100, Some(50)), 99), ((99, None), None));
+        assert_eq!(after(cursor_with(100, Some(50)), 51), ((51, None), None));
+        assert_eq!(after(cursor_with(100, Some(50)), 60), ((100, Some(60)), Some(doubt(60))));
+        assert_eq!(after(cursor_with(100, Some(0)), 0), ((100, Some(0)), Some(doubt(0))));
     }
 }

@@ -19,7 +19,7 @@ impl Random {
     }
 
     /// One of several values.
-    pub fn one<'a>(&mut self, of: &[&'a str]) -> &'a str {
-        of[self.below(of.len())]
+    pub fn one<'a>(&mut self, values: &[&'a str]) -> &'a str {
+        values[self.below(values.len())]
     }
 }

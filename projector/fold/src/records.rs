@@ -474,8 +474,9 @@ mod tests {
     /// Proves that a record in another normal form of its texts is no change, and that a corrected accent or case is one.
     #[test]
     fn normal_forms_are_no_change() {
-        let of = |recipient: &str| Award { id: "award/1".into(), recipient: recipient.into(), ..Award::default() };
-        let change = |before: &str, after: &str| difference("award/1", Some((of(before), Seq(1), Seq(0))), Some(of(after))).is_some();
+        let award_to = |recipient: &str| Award { id: "award/1".into(), recipient: recipient.into(), ..Award::default() };
+        let change =
+            |before: &str, after: &str| difference("award/1", Some((award_to(before), Seq(1), Seq(0))), Some(award_to(after))).is_some();
         let (composed, decomposed) = ("Universit\u{e9}", "Universite\u{301}");
         assert!(!change(decomposed, composed) && !change(composed, decomposed) && !change(composed, composed));
         assert!(change(composed, "Universite") && change(composed, "UNIVERSIT\u{c9}") && change("Universite", decomposed));

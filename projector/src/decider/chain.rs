@@ -155,9 +155,10 @@ mod tests {
     fn changes_mark_links_to_other_sites() {
         let head = r#"{"event":"new","seq":7,"recordedAt":"1970-01-01T00:00:00.000Z""#;
         let record = r#""record":{"id":"FDA:1"}}"#;
-        let of = |url: &str| element_of(ChangeKind::New, Recall { id: "FDA:1".to_owned(), url: url.to_owned(), ..Recall::default() });
-        assert_eq!(of("https://www.fda.gov/1"), format!("{head},{record}"));
-        assert_eq!(of("https://fda.gov.evil.example/1"), format!(r#"{head},"urlNote":"not on the agency's own site",{record}"#));
+        let element_with =
+            |url: &str| element_of(ChangeKind::New, Recall { id: "FDA:1".to_owned(), url: url.to_owned(), ..Recall::default() });
+        assert_eq!(element_with("https://www.fda.gov/1"), format!("{head},{record}"));
+        assert_eq!(element_with("https://fda.gov.evil.example/1"), format!(r#"{head},"urlNote":"not on the agency's own site",{record}"#));
     }
 
     /// Proves that a change is marked if it records an old recall first, and that any other change is written as it was before marks existed.

@@ -452,9 +452,9 @@ mod tests {
             std::fs::remove_file(damaged.join(file.strip_prefix(&whole).unwrap())).unwrap();
             let inner = EmbeddedStore::open(&damaged, Options::default()).unwrap();
             let store = SuppressingStore::new(inner.clone());
-            let of = async |def: &'static ViewDef, table: &'static Table, key: &Key| store.live(def).await?.get(table, key).await;
+            let read_row = async |def: &'static ViewDef, table: &'static Table, key: &Key| store.live(def).await?.get(table, key).await;
             for (def, table, key) in [(&DEF, &RECORDS, key!["3"]), (&ACCOUNTS, &BY_HASH, key!["hash"])] {
-                match of(def, table, &key).await {
+                match read_row(def, table, &key).await {
                     Ok(row) => {
                         let row = row.unwrap_or_else(|| panic!("{}: a row of {} is missing", file.display(), table.name));
                         assert!(!String::from_utf8_lossy(&row).contains("Ann Oak"), "{}", file.display());

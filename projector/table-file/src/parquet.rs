@@ -138,7 +138,7 @@ fn field(name: &str, kind: &Kind) -> Result<TypePtr, ParquetError> {
         Kind::Day => primitive(Physical::INT32, Some(LogicalType::Date)),
         Kind::Time => primitive(Physical::INT64, Some(LogicalType::timestamp(true, TimeUnit::MILLIS))),
         Kind::Struct(fields) => {
-            let fields = fields.iter().map(|of| field(&of.name, &of.kind)).collect::<Result<_, _>>()?;
+            let fields = fields.iter().map(|inner| field(&inner.name, &inner.kind)).collect::<Result<_, _>>()?;
             Type::group_type_builder(name).with_repetition(Repetition::OPTIONAL).with_fields(fields).build()
         }
         Kind::List(items) => {

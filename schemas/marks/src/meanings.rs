@@ -7,7 +7,8 @@ use crate::words::{is_everyday, is_function_word, meaning};
 /// Whether only one of the marks has words that the other lacks. Where each has its own, as in two names of one quarter for two trades, the words in
 /// common are no longer most of the impression. Function words are not counted.
 pub(crate) fn one_has_all_words(one: &Mark, other: &Mark) -> bool {
-    let lacks = |mark: &Mark, of: &Mark| of.singular().iter().any(|word| !is_function_word(word) && !mark.singular().contains(word));
+    let lacks =
+        |mark: &Mark, compared: &Mark| compared.singular().iter().any(|word| !is_function_word(word) && !mark.singular().contains(word));
     !(lacks(one, other) && lacks(other, one))
 }
 

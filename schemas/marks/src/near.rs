@@ -46,7 +46,7 @@ impl<'a> NearLetters<'a> {
             }
         }
         let prefix = self.name.bytes().zip(text.bytes()).take(PREFIX_LETTERS_MAX).take_while(|(a, b)| a == b).count();
-        let share = |of: &str| common as f64 / of.len().max(1) as f64;
+        let share = |whole: &str| common as f64 / whole.len().max(1) as f64;
         // The similarity if no letter was moved.
         let most = (share(self.name) + share(text) + 1.0) / 3.0;
         // A little less than the bound, so that rounding excludes nothing.

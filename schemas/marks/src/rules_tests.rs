@@ -75,11 +75,11 @@ fn worked_examples() {
     ] {
         assert_eq!(rule(name, mark), expected, "{name} and {mark}");
     }
-    let of = |text| Mark::new(text).unwrap();
-    assert_eq!((distance(&of("Turcool"), &of("TRUCOOL")), distance(&of("Seiko"), &of("SEYCOS"))), (1, 3));
-    assert_eq!(why(Rule::P3, &of("Lutexal"), &of("LUTEX")), "LUTEX is inside LUTEXAL");
-    assert_eq!(why(Rule::P16, &of("Day Snow"), &of("DAY SHOW")), "few letters differ, but SNOW and SHOW have other meanings");
-    assert_eq!(why(Rule::S3, &of("Turcool"), &of("TRUCOOL")), "one letter differs of 7 letters");
+    let mark_of = |text| Mark::new(text).unwrap();
+    assert_eq!((distance(&mark_of("Turcool"), &mark_of("TRUCOOL")), distance(&mark_of("Seiko"), &mark_of("SEYCOS"))), (1, 3));
+    assert_eq!(why(Rule::P3, &mark_of("Lutexal"), &mark_of("LUTEX")), "LUTEX is inside LUTEXAL");
+    assert_eq!(why(Rule::P16, &mark_of("Day Snow"), &mark_of("DAY SHOW")), "few letters differ, but SNOW and SHOW have other meanings");
+    assert_eq!(why(Rule::S3, &mark_of("Turcool"), &mark_of("TRUCOOL")), "one letter differs of 7 letters");
 }
 
 /// Proves that a mark of unknown status counts one tier lower and a dead one not at all, and what the numbers mean.
@@ -147,9 +147,9 @@ fn spelling_of_random_names_changes_nothing() {
 fn syllables_of_hangul_are_letters() {
     assert_eq!(rule("가나다라마", "가나다라힣"), Some(Rule::S3));
     assert_eq!(rule("삼성", "삼정"), None);
-    let of = |text| Mark::new(text).unwrap();
-    assert_eq!(distance(&of("가나다라마"), &of("가나다라힣")), 1);
-    assert_eq!(of("\u{1100}\u{1161}\u{1102}\u{1161}").normal(), "가나", "also if it was given in its parts");
+    let mark_of = |text| Mark::new(text).unwrap();
+    assert_eq!(distance(&mark_of("가나다라마"), &mark_of("가나다라힣")), 1);
+    assert_eq!(mark_of("\u{1100}\u{1161}\u{1102}\u{1161}").normal(), "가나", "also if it was given in its parts");
 }
 
 /// Random names of the words of a few marks, changed a little, in random order.

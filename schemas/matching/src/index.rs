@@ -294,15 +294,15 @@ mod tests {
     /// Proves that an index without names finds none, and that the index does not depend on the order of insertion but for the numbers.
     #[test]
     fn order_of_insertion() {
-        let of = |text: &str| CompanyName::new(text).unwrap();
-        assert!(CompanyIndex::default().matches(&of("Acme")).is_empty());
+        let company_named = |text: &str| CompanyName::new(text).unwrap();
+        assert!(CompanyIndex::default().matches(&company_named("Acme")).is_empty());
         let names = ["Acme Freight LLC", "Acme Frieght Inc", "ACMEFREIGHT", "Carter", "Freight Acme"];
         let found = |names: &[&str]| {
             let mut index = CompanyIndex::default();
             for name in names {
-                index.insert(of(name));
+                index.insert(company_named(name));
             }
-            let mut found: Vec<&str> = index.matches(&of("Acme Freight")).iter().map(|(at, _)| names[*at as usize]).collect();
+            let mut found: Vec<&str> = index.matches(&company_named("Acme Freight")).iter().map(|(at, _)| names[*at as usize]).collect();
             found.sort_unstable();
             found.join("|")
         };

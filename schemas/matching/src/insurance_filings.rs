@@ -204,15 +204,15 @@ mod tests {
     #[test]
     fn cancelled_filings_replace_nothing() {
         let second = filing("B-1", date(2026, 1, 1), None);
-        let of = |end: Date, day: Date| {
+        let lapse_of = |end: Date, day: Date| {
             let old = filing("A-1", date(2025, 11, 25), Some(day));
             let ended = with_cancellations(slice::from_ref(&second), &[filing("b1", date(2026, 1, 1), Some(end)), old.clone()]);
             (ended[0].cancelled, lapse(&old, &ended, Some(0)))
         };
         let day = date(2026, 11, 25);
-        assert_eq!(of(date(2026, 11, 24), day), (Some(date(2026, 11, 24)), Lapse::Lapsed), "cancelled the day before");
-        assert_eq!(of(day, day), (Some(day), Lapse::Lapsed), "both are cancelled on one day");
-        assert_eq!(of(date(2026, 11, 26), day), (Some(date(2026, 11, 26)), Lapse::Replaced), "still in force on the day");
+        assert_eq!(lapse_of(date(2026, 11, 24), day), (Some(date(2026, 11, 24)), Lapse::Lapsed), "cancelled the day before");
+        assert_eq!(lapse_of(day, day), (Some(day), Lapse::Lapsed), "both are cancelled on one day");
+        assert_eq!(lapse_of(date(2026, 11, 26), day), (Some(date(2026, 11, 26)), Lapse::Replaced), "still in force on the day");
 
         let ends = |filings: &[Filing], cancellations: &[Filing]| {
             with_cancellations(filings, cancellations).into_iter().map(|filing| filing.cancelled).collect::<Vec<_>>()

@@ -80,11 +80,11 @@ fn labelled_carriers() {
         values.extend(flags.split_whitespace().map(|flag| (flag, "X")));
         let found = lines("new_carrier", "CO", &facts(CENSUS, &values));
         let shown = |name: &str| {
-            let of = |line: &Line| {
+            let shown_line = |line: &Line| {
                 let amount = line.mandate.amount.map_or("-".to_owned(), |amount| amount.to_string());
                 format!("{} {amount}", &line.basis.as_str()[..1])
             };
-            found.iter().find(|line| line.line == name).map_or("-".to_owned(), of)
+            found.iter().find(|line| line.line == name).map_or("-".to_owned(), shown_line)
         };
         assert_eq!((shown("AUTO_LIABILITY_BIPD"), shown("CARGO")), (liability.to_owned(), cargo.to_owned()), "{case}");
         assert!(found.iter().all(|line| line.basis != Basis::Mandated || line.mandate.citation.starts_with("49 CFR 387.")), "{case}");
@@ -100,11 +100,11 @@ fn edges_of_the_regulation() {
         let [trigger, values, expected, _paragraph] = case.split('|').map(str::trim).collect::<Vec<_>>().try_into().unwrap();
         let values: Vec<(&str, &str)> = values.split(',').map(|value| value.trim().split_once('=').unwrap()).collect();
         let found = lines(trigger, "CO", &facts(CENSUS, &values));
-        let of = |line: &Line| {
+        let shown_line = |line: &Line| {
             let amount = line.mandate.amount.map_or("-".to_owned(), |amount| amount.to_string());
             format!("{} {} {amount} {}", line.line, &line.basis.as_str()[..1], line.mandate.form).trim_end().to_owned()
         };
-        let shown: Vec<String> = found.iter().map(of).collect();
+        let shown: Vec<String> = found.iter().map(shown_line).collect();
         let expected: Vec<&str> = expected.split(',').map(str::trim).filter(|line| !line.is_empty()).collect();
         assert_eq!(shown, expected, "{case}");
         assert!(found.iter().all(|line| line.basis > Basis::Conditional || line.mandate.citation.starts_with("49 CFR 387.")), "{case}");

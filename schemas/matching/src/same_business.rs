@@ -246,13 +246,13 @@ mod tests {
     fn numbers_of_one_register() {
         let at =
             |number: &str, source: &str, street: &str| lead(&format!("{source}:{number}:CARGO:new_carrier:1"), source, "Acme", 0, street);
-        let of = |one: &LeadKey, other: &LeadKey| compare(one, other).map(|(closeness, _)| closeness);
-        assert_eq!(of(&at("1", "sos-ny", ""), &at("2", "sos-ny", "")), None);
-        assert_eq!(of(&at("1", "sos-ny", ""), &at("1", "sos-ny", "")), Some(Closeness::Missing));
-        assert_eq!(of(&at("US-CT.BER:1", "sos-ct", ""), &at("US-CT.BER:2", "sos-ct", "")), None);
-        assert_eq!(of(&at("1", "sos-ny", ""), &at("2", "fmcsa", "312 Carter St")), Some(Closeness::Missing));
-        assert_eq!(of(&at("1", "fmcsa", "312 Carter St"), &at("2", "fmcsa", "312 Locust St")), None);
-        assert_eq!(of(&at("1", "fmcsa", "312 Carter St"), &at("2", "fmcsa", "312 E Carter Street")), Some(Closeness::Same));
+        let closeness_of = |one: &LeadKey, other: &LeadKey| compare(one, other).map(|(closeness, _)| closeness);
+        assert_eq!(closeness_of(&at("1", "sos-ny", ""), &at("2", "sos-ny", "")), None);
+        assert_eq!(closeness_of(&at("1", "sos-ny", ""), &at("1", "sos-ny", "")), Some(Closeness::Missing));
+        assert_eq!(closeness_of(&at("US-CT.BER:1", "sos-ct", ""), &at("US-CT.BER:2", "sos-ct", "")), None);
+        assert_eq!(closeness_of(&at("1", "sos-ny", ""), &at("2", "fmcsa", "312 Carter St")), Some(Closeness::Missing));
+        assert_eq!(closeness_of(&at("1", "fmcsa", "312 Carter St"), &at("2", "fmcsa", "312 Locust St")), None);
+        assert_eq!(closeness_of(&at("1", "fmcsa", "312 Carter St"), &at("2", "fmcsa", "312 E Carter Street")), Some(Closeness::Same));
     }
 
     /// Proves the decision of each labelled pair of leads.

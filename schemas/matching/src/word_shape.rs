@@ -98,9 +98,9 @@ mod tests {
     /// Proves which words admit no edit, and that shapes of other lengths are apart.
     #[test]
     fn shapes() {
-        let of = WordShape::of;
-        assert_eq!(["ACME", "B2B", "ACMES"].map(|word| of(word).is_fixed()), [true, true, false]);
-        assert!(of("FREIGHT").may_be_near(of("FRIEGHT")) && of("FREIGHT").may_be_near(of("FREIGHTS")));
-        assert!(!of("FREIGHT").may_be_near(of("FREIGHTSS")) && !of("FREIGHT").may_be_near(of("FRAMING")));
+        let shape_of = WordShape::of;
+        assert_eq!(["ACME", "B2B", "ACMES"].map(|word| shape_of(word).is_fixed()), [true, true, false]);
+        assert!(shape_of("FREIGHT").may_be_near(shape_of("FRIEGHT")) && shape_of("FREIGHT").may_be_near(shape_of("FREIGHTS")));
+        assert!(!shape_of("FREIGHT").may_be_near(shape_of("FREIGHTSS")) && !shape_of("FREIGHT").may_be_near(shape_of("FRAMING")));
     }
 }

@@ -218,11 +218,12 @@ mod tests {
     #[test]
     fn sources_verify() {
         let body = json!({"source": "sec.gov", "text": "ß"});
-        let of = |hash: &str, body: &Value| verify(&json!({"id": "x", SOURCE_HASH: hash, SOURCE_BODY: body})).map(|found| found.is_valid);
+        let is_valid =
+            |hash: &str, body: &Value| verify(&json!({"id": "x", SOURCE_HASH: hash, SOURCE_BODY: body})).map(|found| found.is_valid);
         let right = hash(&body).unwrap();
-        assert_eq!(of(&right, &body), Some(true));
-        assert_eq!(of(&right, &json!({"source": "sec.gov", "text": "ss"})), Some(false));
-        assert_eq!(of(&hash(&json!("text")).unwrap(), &json!("text")), Some(false), "the body is an object");
+        assert_eq!(is_valid(&right, &body), Some(true));
+        assert_eq!(is_valid(&right, &json!({"source": "sec.gov", "text": "ss"})), Some(false));
+        assert_eq!(is_valid(&hash(&json!("text")).unwrap(), &json!("text")), Some(false), "the body is an object");
         assert_eq!(verify(&json!({SOURCE_HASH: right})).map(|found| found.is_valid), Some(false));
         for none in [json!({}), json!([]), json!({SOURCE_HASH: 1}), json!(null)] {
             assert_eq!(verify(&none), None, "{none}");

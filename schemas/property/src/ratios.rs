@@ -138,8 +138,8 @@ mod tests {
             let tier = tier(ratio, &Stats { n, median: MEDIAN, cod });
             assert_eq!((shown_ratio(ratio), shown_r(r), tier), (shown_as, r_shown, expected), "{price} {cod} {n}");
         }
-        let of = [0.8, 0.9, 1.0, 1.1, 1.4].map(|ratio| (ratio * 1e9) as i64);
-        assert_eq!(stats(of.to_vec()), Some(Stats { n: 5, median: ONE, cod: 16_000_000 }));
+        let ratios = [0.8, 0.9, 1.0, 1.1, 1.4].map(|ratio| (ratio * 1e9) as i64);
+        assert_eq!(stats(ratios.to_vec()), Some(Stats { n: 5, median: ONE, cod: 16_000_000 }));
         assert_eq!(shown_cod(16_000_000), 16.0);
     }
 

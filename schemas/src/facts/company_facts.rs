@@ -124,10 +124,11 @@ mod tests {
             let fact: CompanyFact = serde_json::from_value(other).unwrap();
             assert_ne!(fact.canonical(), CompanyFact::default().canonical(), "{name}");
         }
-        let of = |fact: Value| CompanyFact { facts: vec![serde_json::from_value(fact).unwrap()], ..CompanyFact::default() }.canonical();
+        let canonical_of =
+            |fact: Value| CompanyFact { facts: vec![serde_json::from_value(fact).unwrap()], ..CompanyFact::default() }.canonical();
         let fields = serde_json::to_value(ReportedFact::default()).unwrap();
-        let mut forms: Vec<_> = fields.as_object().unwrap().keys().map(|name| of(json!({ name.as_str(): "x" }))).collect();
-        forms.push(of(fields));
+        let mut forms: Vec<_> = fields.as_object().unwrap().keys().map(|name| canonical_of(json!({ name.as_str(): "x" }))).collect();
+        forms.push(canonical_of(fields));
         let all = forms.len();
         forms.sort();
         forms.dedup();

@@ -125,11 +125,12 @@ mod tests {
             let fact: InsiderTradeFact = serde_json::from_value(other).unwrap();
             assert_ne!(fact.canonical(), InsiderTradeFact::default().canonical(), "{name}");
         }
-        let of = |owner: Value| InsiderTradeFact { owners: vec![serde_json::from_value(owner).unwrap()], ..Default::default() }.canonical();
+        let canonical_of =
+            |owner: Value| InsiderTradeFact { owners: vec![serde_json::from_value(owner).unwrap()], ..Default::default() }.canonical();
         let owner = serde_json::to_value(Owner::default()).unwrap();
         let mut forms: Vec<_> =
-            owner.as_object().unwrap().iter().map(|(name, value)| of(json!({ name.as_str(): changed(value) }))).collect();
-        forms.push(of(owner));
+            owner.as_object().unwrap().iter().map(|(name, value)| canonical_of(json!({ name.as_str(): changed(value) }))).collect();
+        forms.push(canonical_of(owner));
         let all = forms.len();
         forms.sort();
         forms.dedup();
@@ -139,9 +140,10 @@ mod tests {
     /// Proves that a value needs both factors, and that a price of 0 counts as known.
     #[test]
     fn value_needs_shares_and_price() {
-        let of = |shares: &str, price: &str| InsiderTradeFact { shares: shares.into(), price: price.into(), ..Default::default() }.value();
+        let value_of =
+            |shares: &str, price: &str| InsiderTradeFact { shares: shares.into(), price: price.into(), ..Default::default() }.value();
         assert_eq!(
-            (of("200", "1.5"), of("200", "0"), of("200", ""), of("", "1")),
+            (value_of("200", "1.5"), value_of("200", "0"), value_of("200", ""), value_of("", "1")),
             (Some(Dollars { cents: 30_000 }), Some(Dollars { cents: 0 }), None, None)
         );
     }

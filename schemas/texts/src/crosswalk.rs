@@ -193,7 +193,7 @@ mod tests {
     /// Proves that a parent is valid for a window only if it is for all of its days.
     #[test]
     fn valid_windows() {
-        let of = |valid_to: &str| Parent {
+        let parent_until = |valid_to: &str| Parent {
             uei: String::new(),
             recipient_id: String::new(),
             valid_from: date(2020, 4, 3),
@@ -205,7 +205,7 @@ mod tests {
             ("2024-09-27", "2023-09-28", "2024-09-27", true),
             ("2024-09-27", "2023-09-28", "2024-09-28", false),
         ] {
-            assert_eq!(of(valid_to).is_valid(first, last), is_valid, "{valid_to} {first} {last}");
+            assert_eq!(parent_until(valid_to).is_valid(first, last), is_valid, "{valid_to} {first} {last}");
         }
     }
 }

@@ -122,13 +122,13 @@ mod tests {
     /// their order.
     #[test]
     fn files_are_checked() {
-        let of = |version: u32, sources: &str, entries: &str| {
+        let file_of = |version: u32, sources: &str, entries: &str| {
             DataFile::<WordGroup>::parse(&format!(
                 r#"{{"version": {version}, "about": "Words.", "sources": [{sources}], "entries": [{entries}]}}"#
             ))
             .unwrap()
         };
-        let good = of(1, r#""a""#, r#"{"name": "z", "words": ["a", "b"]}, {"name": "b", "words": []}"#);
+        let good = file_of(1, r#""a""#, r#"{"name": "z", "words": ["a", "b"]}, {"name": "b", "words": []}"#);
         assert_eq!(good.check(), Ok(()));
         assert_eq!(good.shown("words").entries[0], ("z".to_owned(), vec!["a".to_owned(), "b".to_owned()]));
         for (version, sources, entries) in [
@@ -139,7 +139,7 @@ mod tests {
             (1, r#""a""#, r#"{"name": "z", "words": ["a", "a"]}"#),
             (1, r#""a""#, r#"{"name": "z", "words": [""]}"#),
         ] {
-            assert!(of(version, sources, entries).check().is_err(), "{version} {sources} {entries}");
+            assert!(file_of(version, sources, entries).check().is_err(), "{version} {sources} {entries}");
         }
         assert!(DataFile::<WordGroup>::parse(r#"{"version": 1}"#).is_err());
     }

@@ -171,15 +171,15 @@ mod tests {
             };
             let (low, high) = (1.5 + 18.5 * random.random::<f64>(), 1.5 + 18.5 * random.random::<f64>());
             let (low, high) = (low.min(high), low.max(high));
-            let of = |seen: &Seen, multiple| label(seen, multiple).label;
+            let label_of = |seen: &Seen, multiple| label(seen, multiple).label;
             for more in [
                 Seen { count: count + 1, ..one },
                 Seen { count: count + 1, authors: authors + 1, ..one },
                 Seen { count: count + 1, authors: authors + 1, domains: one.domains + 1, ..one },
             ] {
-                assert!(of(&more, low) >= of(&one, low), "{one:?} {more:?} {low}");
+                assert!(label_of(&more, low) >= label_of(&one, low), "{one:?} {more:?} {low}");
             }
-            match (of(&one, low), of(&one, high)) {
+            match (label_of(&one, low), label_of(&one, high)) {
                 (before, after) if before == after => {}
                 (Label::Rising, Label::Warming | Label::Flat) | (Label::Warming | Label::Cooling, Label::Flat) => {}
                 (before, after) => panic!("{one:?}: {before:?} at {low}, {after:?} at {high}"),

@@ -200,11 +200,11 @@ mod tests {
     #[test]
     fn the_baseline_is_a_median() {
         let scale = Scale::new(&hours(15 * 24, |_| 50), NEWEST, Question::default());
-        let of = |past: [u64; 14]| scale.measure_windows(&counts([9].into_iter().chain(past))).baseline;
-        assert_eq!(of([1; 14]), Some(1.0));
+        let baseline_of = |past: [u64; 14]| scale.measure_windows(&counts([9].into_iter().chain(past))).baseline;
+        assert_eq!(baseline_of([1; 14]), Some(1.0));
         // Sorted with the weights: 0 x 8, 4 x 8.
-        assert_eq!(of([0, 0, 0, 4, 4, 4, 4, 4, 4, 4, 0, 0, 0, 0]), Some(2.0));
-        assert_eq!(of([0, 0, 4, 4, 4, 4, 4, 4, 4, 4, 0, 0, 0, 0]), Some(4.0));
+        assert_eq!(baseline_of([0, 0, 0, 4, 4, 4, 4, 4, 4, 4, 0, 0, 0, 0]), Some(2.0));
+        assert_eq!(baseline_of([0, 0, 4, 4, 4, 4, 4, 4, 4, 4, 0, 0, 0, 0]), Some(4.0));
         let fewer = Scale::new(&hours(15 * 24, |ago| if ago < 24 { 25 } else { 50 }), NEWEST, Question::default());
         assert_eq!(fewer.measure_windows(&counts([9; 15])).baseline, Some(4.5));
     }
@@ -229,12 +229,12 @@ mod tests {
             let stories: Vec<i64> = (0..15 * 24).map(|_| random.random_range(1..100)).collect();
             let past: Vec<u64> = (0..14).map(|_| random.random_range(0..30)).collect();
             let (count, factor) = (random.random_range(0..60), random.random_range(2..50));
-            let of = |factor: i64| {
+            let measure_times = |factor: i64| {
                 let hours = hours(15 * 24, |ago| stories[usize::try_from(ago).unwrap()] * if ago < 24 { 1 } else { factor });
                 let past = past.iter().map(|count| count * factor.unsigned_abs());
                 Scale::new(&hours, NEWEST, Question::default()).measure_windows(&counts([count].into_iter().chain(past)))
             };
-            assert_eq!(of(1), of(factor));
+            assert_eq!(measure_times(1), measure_times(factor));
         }
     }
 
@@ -243,14 +243,14 @@ mod tests {
     #[test]
     fn measures_serve_all_multiples() {
         let (hours, mut random) = (hours(15 * 24, |_| 50), StdRng::seed_from_u64(9));
-        let of = |min_multiple, windows: &[Counted]| {
+        let measure_with = |min_multiple, windows: &[Counted]| {
             Scale::new(&hours, NEWEST, Question { min_multiple, ..Question::default() }).measure_windows(windows)
         };
         for _ in 0..2_000 {
             let windows = counts((0..15).map(|_| random.random_range(0..12)));
-            let least = of(*MULTIPLES.start(), &windows);
+            let least = measure_with(*MULTIPLES.start(), &windows);
             for min_multiple in [1.5, 2.0, 3.0, 7.25, 20.0] {
-                let measure = of(min_multiple, &windows);
+                let measure = measure_with(min_multiple, &windows);
                 assert_eq!(least.with_multiple(min_multiple), measure);
                 assert!(least.label().is_up() || !measure.label().is_up(), "{windows:?} {min_multiple}");
             }
@@ -260,8 +260,8 @@ mod tests {
     /// Proves that phrases are ordered by the multiple that is shown.
     #[test]
     fn shown_multiples_rank() {
-        let of = |multiple| Measure { labelled: Labelled { multiple, ..Labelled::default() }, ..Measure::default() }.rank_multiple();
-        assert_eq!((of(Some(11.0 / 3.0)), of(Some(3.6674)), of(Some(2.5)), of(None)), (3.667, 3.667, 2.5, 0.0));
+        let rank_of = |multiple| Measure { labelled: Labelled { multiple, ..Labelled::default() }, ..Measure::default() }.rank_multiple();
+        assert_eq!((rank_of(Some(11.0 / 3.0)), rank_of(Some(3.6674)), rank_of(Some(2.5)), rank_of(None)), (3.667, 3.667, 2.5, 0.0));
     }
 
     /// Proves that of phrases that contain each other with the same count the longest remains.

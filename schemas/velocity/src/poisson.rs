@@ -67,8 +67,8 @@ mod tests {
     /// Proves the bits of some values, so that another platform or version cannot label differently.
     #[test]
     fn bits_are_fixed() {
-        let of = |(mean, count): (f64, u64)| tail(mean, count).to_bits();
-        let bits = [(1.0, 9), (0.2, 4), (6.0, 12), (5.0, 5), (37.25, 90), (2.875, 11)].map(of);
+        let tail_bits = |(mean, count): (f64, u64)| tail(mean, count).to_bits();
+        let bits = [(1.0, 9), (0.2, 4), (6.0, 12), (5.0, 5), (37.25, 90), (2.875, 11)].map(tail_bits);
         assert_eq!(bits, BITS, "{bits:#x?}");
     }
 

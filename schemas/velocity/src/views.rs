@@ -101,13 +101,13 @@ mod tests {
             }
         }
         views.set(14, 4_500);
-        let of = |views: &Views, lowest: &Lowest, multiple| views.measure(14, lowest, multiple);
-        let measure = of(&views, &lowest, 3.0).unwrap();
+        let measure_of = |views: &Views, lowest: &Lowest, multiple| views.measure(14, lowest, multiple);
+        let measure = measure_of(&views, &lowest, 3.0).unwrap();
         assert_eq!((measure.label, measure.multiple, measure.baseline), (Label::Rising, 3.0, 1_500.0));
-        assert_eq!(of(&views, &lowest, 4.0).unwrap().label, Label::Warming);
-        assert_eq!(of(&views, &lowest, 20.0).unwrap().label, Label::Flat);
-        assert_eq!(of(&views, &lowest.split_off(&10), 3.0), None);
-        assert_eq!(of(&Views::default(), &Lowest::new(), 3.0), None);
+        assert_eq!(measure_of(&views, &lowest, 4.0).unwrap().label, Label::Warming);
+        assert_eq!(measure_of(&views, &lowest, 20.0).unwrap().label, Label::Flat);
+        assert_eq!(measure_of(&views, &lowest.split_off(&10), 3.0), None);
+        assert_eq!(measure_of(&Views::default(), &Lowest::new(), 3.0), None);
     }
 
     /// Proves that old days are dropped, and which day is recent enough.

@@ -196,9 +196,10 @@ fn amount_of(action: &ActionState) -> Option<i64> {
 /// Builds the record from the decision state.
 fn record_of(id: &str, known: &AwardState) -> Award {
     let ordered = known.ordered();
-    let text =
-        |of: fn(&AwardFact) -> &String| ordered.iter().map(|award| of(award)).find(|text| !text.is_empty()).cloned().unwrap_or_default();
-    let cents = |of: fn(&AwardFact) -> Option<i64>| ordered.iter().find_map(|award| of(award));
+    let text = |field: fn(&AwardFact) -> &String| {
+        ordered.iter().map(|award| field(award)).find(|text| !text.is_empty()).cloned().unwrap_or_default()
+    };
+    let cents = |field: fn(&AwardFact) -> Option<i64>| ordered.iter().find_map(|award| field(award));
     // If no stream gives the total amount, it is the sum of the actions, provided that the base action is among them.
     let amount_cents = cents(|award| award.amount_cents).or_else(|| known.base.then_some(known.sum_cents));
     let action = known.actions.last().cloned().unwrap_or_default();
@@ -303,7 +304,7 @@ mod tests {
     /// not when it is corrected; and that an old award that was not recorded before is marked, too.
     #[test]
     fn details() {
-        let of = |amount: Option<i64>, sum: i64| Award {
+        let award_with = |amount: Option<i64>, sum: i64| Award {
             amount_cents: amount,
             actions_cents: sum,
             signed: "2024-05-01".into(),
@@ -329,15 +330,15 @@ mod tests {
         };
         let (old, late, recent) = ("2025-03-01", "2026-08-20", "2026-11-20");
         for (before, after, action, expected) in [
-            (Some(of(Some(500), 100)), of(Some(500), 107), Some((recent, 7)), (Some(0), Some(7), false)),
-            (Some(of(Some(500), 100)), of(Some(530), 100), None, (Some(30), None, false)),
-            (Some(of(Some(500), 100)), of(Some(500), 107), Some((old, 7)), (Some(0), Some(7), true)),
-            (Some(of(Some(500), 100)), of(Some(500), 107), Some((late, 7)), (Some(0), Some(7), false)),
-            (Some(of(Some(107), 107)), of(Some(109), 109), Some((old, 9)), (Some(2), Some(9), false)),
-            (Some(of(None, 7)), of(Some(500), 7), None, (None, None, false)),
-            (None, of(Some(7), 7), Some((recent, 7)), (Some(7), Some(7), false)),
-            (None, of(None, 7), Some((old, 7)), (None, Some(7), true)),
-            (None, of(Some(500), 0), None, (Some(500), None, true)),
+            (Some(award_with(Some(500), 100)), award_with(Some(500), 107), Some((recent, 7)), (Some(0), Some(7), false)),
+            (Some(award_with(Some(500), 100)), award_with(Some(530), 100), None, (Some(30), None, false)),
+            (Some(award_with(Some(500), 100)), award_with(Some(500), 107), Some((old, 7)), (Some(0), Some(7), true)),
+            (Some(award_with(Some(500), 100)), award_with(Some(500), 107), Some((late, 7)), (Some(0), Some(7), false)),
+            (Some(award_with(Some(107), 107)), award_with(Some(109), 109), Some((old, 9)), (Some(2), Some(9), false)),
+            (Some(award_with(None, 7)), award_with(Some(500), 7), None, (None, None, false)),
+            (None, award_with(Some(7), 7), Some((recent, 7)), (Some(7), Some(7), false)),
+            (None, award_with(None, 7), Some((old, 7)), (None, Some(7), true)),
+            (None, award_with(Some(500), 0), None, (Some(500), None, true)),
         ] {
             assert_eq!(details(before.clone(), after.clone(), action), expected, "{before:?} to {after:?} by {action:?}");
         }

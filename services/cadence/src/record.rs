@@ -290,12 +290,12 @@ mod tests {
             variants: 1,
             trickle,
         };
-        let of = |restocks: Vec<Restock>| Item { restocks, ..Item::default() };
-        let mixed = of(vec![at(3, false), at(5, true), at(10, false)]);
+        let item_with = |restocks: Vec<Restock>| Item { restocks, ..Item::default() };
+        let mixed = item_with(vec![at(3, false), at(5, true), at(10, false)]);
         assert_eq!(mixed.events().len(), 2);
         assert_eq!(gaps(&mixed.events()), [7.0]);
         assert_eq!(rfc(mixed.events()[0]), "2026-09-02T12:00:00.000Z");
-        assert_eq!(of(vec![at(3, true), at(5, true)]).events().len(), 2);
+        assert_eq!(item_with(vec![at(3, true), at(5, true)]).events().len(), 2);
     }
 
     fn rfc(at_ms: i64) -> String {

@@ -515,13 +515,13 @@ mod tests {
     /// Proves that the redacted form says whether a lead was withdrawn, is a part of another one, or has hidden fields.
     #[test]
     fn redacted_leads_say_what_became_of_them() {
-        let of = |withdrawn, merged_into: &str, suppressed| {
+        let shown_with = |withdrawn, merged_into: &str, suppressed| {
             let shown =
                 serde_json::to_value(Lead { withdrawn, merged_into: merged_into.to_owned(), suppressed, ..lead() }.redacted()).unwrap();
             ["withdrawn", "merged", "suppressed"].map(|name| shown.get(name).and_then(serde_json::Value::as_bool))
         };
-        assert_eq!(of(false, "", false), [Some(false), Some(false), None]);
-        assert_eq!(of(true, "", false), [Some(true), Some(false), None]);
-        assert_eq!(of(false, "fmcsa:1", true), [Some(false), Some(true), Some(true)]);
+        assert_eq!(shown_with(false, "", false), [Some(false), Some(false), None]);
+        assert_eq!(shown_with(true, "", false), [Some(true), Some(false), None]);
+        assert_eq!(shown_with(false, "fmcsa:1", true), [Some(false), Some(true), Some(true)]);
     }
 }

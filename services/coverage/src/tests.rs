@@ -89,8 +89,9 @@ fn unpaid_changes_say_what_became_of_a_lead() {
     let flags = |lead: &Lead| {
         let forms = forms(lead);
         assert!(forms.iter().all(|form| !form.to_string().contains("4399999")), "{forms:?}");
-        let of = |form: &Value| ["withdrawn", "merged", "suppressed"].map(|name| form.get(name).and_then(Value::as_bool) == Some(true));
-        forms.iter().map(of).collect::<Vec<_>>()
+        let flags_of =
+            |form: &Value| ["withdrawn", "merged", "suppressed"].map(|name| form.get(name).and_then(Value::as_bool) == Some(true));
+        forms.iter().map(flags_of).collect::<Vec<_>>()
     };
     assert_eq!(flags(&Lead { withdrawn: true, ..lead() }), [[true, false, false]; 4]);
     assert_eq!(flags(&Lead { merged_into: OTHER.to_owned(), ..lead() }), [[false, true, false]; 4]);

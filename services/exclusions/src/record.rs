@@ -445,21 +445,21 @@ mod tests {
     #[test]
     fn active_days() {
         let day = |text: &str| text.parse::<Date>().unwrap();
-        let of = |active: &str, created: &str, end: &str| Exclusion {
+        let exclusion_with = |active: &str, created: &str, end: &str| Exclusion {
             active_date: active.into(),
             creation_date: created.into(),
             termination_date: end.into(),
             ..Exclusion::default()
         };
         for (exclusion, on, is_active) in [
-            (of("2026-10-01", "2026-10-02", "2029-09-30"), "2026-09-30", false),
-            (of("2026-10-01", "2026-10-02", "2029-09-30"), "2026-10-01", true),
-            (of("2026-10-01", "2026-10-02", "2029-09-30"), "2029-09-30", true),
-            (of("2026-10-01", "2026-10-02", "2029-09-30"), "2029-10-01", false),
-            (of("", "2026-10-02", "Indefinite"), "2026-10-01", false),
-            (of("", "2026-10-02", "Indefinite"), "2099-01-01", true),
-            (of("", "", ""), "2026-10-01", true),
-            (Exclusion { withdrawn: true, ..of("2026-10-01", "", "") }, "2026-10-02", false),
+            (exclusion_with("2026-10-01", "2026-10-02", "2029-09-30"), "2026-09-30", false),
+            (exclusion_with("2026-10-01", "2026-10-02", "2029-09-30"), "2026-10-01", true),
+            (exclusion_with("2026-10-01", "2026-10-02", "2029-09-30"), "2029-09-30", true),
+            (exclusion_with("2026-10-01", "2026-10-02", "2029-09-30"), "2029-10-01", false),
+            (exclusion_with("", "2026-10-02", "Indefinite"), "2026-10-01", false),
+            (exclusion_with("", "2026-10-02", "Indefinite"), "2099-01-01", true),
+            (exclusion_with("", "", ""), "2026-10-01", true),
+            (Exclusion { withdrawn: true, ..exclusion_with("2026-10-01", "", "") }, "2026-10-02", false),
         ] {
             assert_eq!(exclusion.is_active_on(day(on)), is_active, "{exclusion:?} on {on}");
         }

@@ -75,19 +75,19 @@ mod tests {
     #[test]
     fn item_with_the_highest_score_counts() {
         assert!(WEIGHTS.version > 0);
-        let of = |form: &str, items: &[&str]| {
+        let score_of = |form: &str, items: &[&str]| {
             let items: Vec<String> = items.iter().map(|item| (*item).to_owned()).collect();
             let Event { item, label, score } = WEIGHTS.event(form, &items);
             (item, label, score)
         };
         let text = |item: &str, label: &str, score| (item.to_owned(), label.to_owned(), score);
-        assert_eq!(of("8-K", &["9.01", "1.03", "2.02"]), text("1.03", "Bankruptcy or Receivership", 100));
-        assert_eq!(of("8-K", &["8.01", "7.01"]), text("7.01", "Regulation FD Disclosure", 20));
-        assert_eq!(of("8-K", &["9.01"]), text("9.01", "Financial Statements and Exhibits", 0));
-        assert_eq!(of("8-K", &["5"]), text("5", "Item 5 (before 2004)", 15));
-        assert_eq!(of("8-K", &["9.99"]), text("9.99", "Item 9.99", 15));
-        assert_eq!(of("8-K", &[]), text("", "", 5));
-        assert_eq!(of("D", &["06b"]), text("", "", 5));
-        assert_eq!(of("SC 13D", &[]), text("", "", 50));
+        assert_eq!(score_of("8-K", &["9.01", "1.03", "2.02"]), text("1.03", "Bankruptcy or Receivership", 100));
+        assert_eq!(score_of("8-K", &["8.01", "7.01"]), text("7.01", "Regulation FD Disclosure", 20));
+        assert_eq!(score_of("8-K", &["9.01"]), text("9.01", "Financial Statements and Exhibits", 0));
+        assert_eq!(score_of("8-K", &["5"]), text("5", "Item 5 (before 2004)", 15));
+        assert_eq!(score_of("8-K", &["9.99"]), text("9.99", "Item 9.99", 15));
+        assert_eq!(score_of("8-K", &[]), text("", "", 5));
+        assert_eq!(score_of("D", &["06b"]), text("", "", 5));
+        assert_eq!(score_of("SC 13D", &[]), text("", "", 50));
     }
 }

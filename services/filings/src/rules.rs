@@ -156,10 +156,11 @@ fn filing_record(id: &str, facts: &FactsByStream) -> Filing {
         .filter_map(|stream| facts.get(*stream))
         .chain(facts.iter().filter(|(stream, _)| !by_trust.contains(&stream.as_str())).map(|(_, filing)| filing))
         .collect();
-    let text =
-        |of: fn(&FilingFact) -> &String| ordered.iter().map(|filing| of(filing)).find(|text| !text.is_empty()).cloned().unwrap_or_default();
-    let list = |of: fn(&FilingFact) -> &Vec<String>| {
-        ordered.iter().map(|filing| of(filing)).find(|list| !list.is_empty()).cloned().unwrap_or_default()
+    let text = |field: fn(&FilingFact) -> &String| {
+        ordered.iter().map(|filing| field(filing)).find(|text| !text.is_empty()).cloned().unwrap_or_default()
+    };
+    let list = |field: fn(&FilingFact) -> &Vec<String>| {
+        ordered.iter().map(|filing| field(filing)).find(|list| !list.is_empty()).cloned().unwrap_or_default()
     };
     let (base_form, items) = (text(|filing| &filing.base_form), list(|filing| &filing.items));
     let event = WEIGHTS.event(&base_form, &items);

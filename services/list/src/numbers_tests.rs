@@ -43,8 +43,12 @@ pub(super) async fn filled<R: Record>(tables: &'static RecordTables, records: &[
 /// found by its number; and that an unknown number is not found.
 #[tokio::test]
 async fn trials() {
-    let of = |id: &str| Funding { id: id.into(), kind: "trial".into(), ..Funding::default() };
-    let world = filled(&research::record::TABLES, &[of("trial/NCT00000001"), of("grant/11223344"), of("trial/NCT00000002")]).await;
+    let funding_with = |id: &str| Funding { id: id.into(), kind: "trial".into(), ..Funding::default() };
+    let world = filled(
+        &research::record::TABLES,
+        &[funding_with("trial/NCT00000001"), funding_with("grant/11223344"), funding_with("trial/NCT00000002")],
+    )
+    .await;
     let (old, older, current) = ("NCT00000001", "NCT00000003", "NCT00000002");
     let rows = [(alias_key(old), json!(current)), (alias_key(older), json!(current)), (former_key(current), json!([old, older]))];
     put_sources(&world, &research::record::TABLES, &rows).await;
@@ -71,8 +75,9 @@ async fn trials() {
 /// Proves that an award is found by its agency's number in any form, and that a number of several awards names them to a caller with a key.
 #[tokio::test]
 async fn awards() {
-    let of = |id: &str, piid: &str| Award { id: id.into(), piid: piid.into(), ..Award::default() };
-    let all = [of("CONT_AWD_W912DR20C0001_9700", "W912DR20C0001"), of("CONT_AWD_A", "0001X"), of("CONT_AWD_B", "0001X")];
+    let award_with = |id: &str, piid: &str| Award { id: id.into(), piid: piid.into(), ..Award::default() };
+    let all =
+        [award_with("CONT_AWD_W912DR20C0001_9700", "W912DR20C0001"), award_with("CONT_AWD_A", "0001X"), award_with("CONT_AWD_B", "0001X")];
     let world = filled(&awards::TABLES, &all).await;
     let ctx = world.context(START_MS + 24 * HOUR_MS);
     for operation in operations("awards") {
@@ -94,9 +99,10 @@ async fn awards() {
 /// Proves that an award with more changes than are read at a time hides no other one with its number, and is found if it is the only one.
 #[tokio::test]
 async fn awards_with_many_changes() {
-    let of = |id: &str, piid: &str, cents: i64| Award { id: id.into(), piid: piid.into(), amount_cents: Some(cents), ..Award::default() };
-    let many = (1..=60).flat_map(|cents| [of("CONT_AWD_A", "0001X", cents), of("CONT_AWD_C", "0002X", cents)]);
-    let all: Vec<Award> = std::iter::once(of("CONT_AWD_B", "0001X", 1)).chain(many).collect();
+    let award_with =
+        |id: &str, piid: &str, cents: i64| Award { id: id.into(), piid: piid.into(), amount_cents: Some(cents), ..Award::default() };
+    let many = (1..=60).flat_map(|cents| [award_with("CONT_AWD_A", "0001X", cents), award_with("CONT_AWD_C", "0002X", cents)]);
+    let all: Vec<Award> = std::iter::once(award_with("CONT_AWD_B", "0001X", 1)).chain(many).collect();
     let world = filled(&awards::TABLES, &all).await;
     let ctx = world.context(START_MS + 130 * HOUR_MS);
     for operation in operations("awards") {
@@ -194,18 +200,18 @@ async fn numbers_with_parts() {
 async fn entities() {
     use exclusions::record::{Exclusion, TABLES};
 
-    let of = |id: &str| Exclusion { id: id.into(), uei: "ABCDEF123456".into(), ..Exclusion::default() };
+    let exclusion_with = |id: &str| Exclusion { id: id.into(), uei: "ABCDEF123456".into(), ..Exclusion::default() };
     let unknown = "ABCDEF999999";
-    check("exclusions", &TABLES, of("sam:01ab"), &["SAM:01AB", "abcdef123456", " ABCDEF123456 "], unknown).await;
-    check("exclusions", &TABLES, of("hit:ABCDEF123456"), &["abcdef123456", "hit:abcdef123456"], unknown).await;
-    check("exclusions", &TABLES, of("contract:CONT_AWD_1"), &["cont_awd_1", "CONTRACT:cont_awd_1"], "CONT_AWD_2").await;
-    check("exclusions", &TABLES, of("annual:0000000007:2025"), &["ANNUAL:0000000007:2025"], unknown).await;
-    let several = filled(&TABLES, &[of("sam:01ab"), of("hit:ABCDEF123456"), of("sam:02cd")]).await;
+    check("exclusions", &TABLES, exclusion_with("sam:01ab"), &["SAM:01AB", "abcdef123456", " ABCDEF123456 "], unknown).await;
+    check("exclusions", &TABLES, exclusion_with("hit:ABCDEF123456"), &["abcdef123456", "hit:abcdef123456"], unknown).await;
+    check("exclusions", &TABLES, exclusion_with("contract:CONT_AWD_1"), &["cont_awd_1", "CONTRACT:cont_awd_1"], "CONT_AWD_2").await;
+    check("exclusions", &TABLES, exclusion_with("annual:0000000007:2025"), &["ANNUAL:0000000007:2025"], unknown).await;
+    let several = filled(&TABLES, &[exclusion_with("sam:01ab"), exclusion_with("hit:ABCDEF123456"), exclusion_with("sam:02cd")]).await;
     let ctx = several.context(START_MS + 24 * HOUR_MS);
     for operation in operations("exclusions") {
         assert_eq!(value(&ctx, operation, json!({ "id": "abcdef123456" })).await["id"], "hit:ABCDEF123456");
     }
-    let without_hit = filled(&TABLES, &[of("sam:01ab"), of("sam:02cd")]).await;
+    let without_hit = filled(&TABLES, &[exclusion_with("sam:01ab"), exclusion_with("sam:02cd")]).await;
     let ctx = without_hit.context(START_MS + 24 * HOUR_MS);
     for operation in operations("exclusions") {
         let problem = ask(&ctx, operation, json!({ "id": "abcdef123456" })).await.unwrap_err();

@@ -11,10 +11,10 @@ use crate::registered;
 
 /// The operation of each service that has it.
 fn operations() -> Vec<(&'static str, &'static Operation)> {
-    let of = |name: &'static str, operations: &'static [Operation]| {
+    let operation_of = |name: &'static str, operations: &'static [Operation]| {
         operations.iter().find(|operation| operation.name == "record_sources").map(|operation| (name, operation))
     };
-    registered().iter().filter_map(|registration| of(registration.service.name, &registration.service.operations)).collect()
+    registered().iter().filter_map(|registration| operation_of(registration.service.name, &registration.service.operations)).collect()
 }
 
 /// Proves that each value of an award is of the first notice that states it, in the order of the rule; that a sum and an award without decision state have

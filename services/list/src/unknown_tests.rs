@@ -72,9 +72,9 @@ async fn every_operation_names_unknown_values() {
 #[tokio::test]
 async fn no_note_proposes_a_hidden_name() {
     let name = || "Ann Oakes".to_owned();
-    let of = |id: &str, kind: &str| Funding { id: id.into(), kind: kind.into(), ..Funding::default() };
-    let trial = Funding { sponsor: name(), ..of("trial/NCT00000001", "trial") };
-    let grant = Funding { pi: name(), investigators: vec![name()], ..of("grant/11223344", "grant") };
+    let funding_of = |id: &str, kind: &str| Funding { id: id.into(), kind: kind.into(), ..Funding::default() };
+    let trial = Funding { sponsor: name(), ..funding_of("trial/NCT00000001", "trial") };
+    let grant = Funding { pi: name(), investigators: vec![name()], ..funding_of("grant/11223344", "grant") };
     let world = filled(&RESEARCH, &[trial, grant]).await;
     let ctx = world.context(START_MS + 24 * HOUR_MS);
     let research = registered().iter().find(|registration| registration.service.name == "research").unwrap();
@@ -104,7 +104,7 @@ async fn no_note_proposes_a_hidden_name() {
 /// Proves that a page of a filtered feed without changes says so if it leaves out late news that matches, wherever it starts, and that other pages do not.
 #[tokio::test]
 async fn late_news_is_noted() {
-    let of = |serial: &str, owner: &str, filing_date: &str| Trademark {
+    let trademark_of = |serial: &str, owner: &str, filing_date: &str| Trademark {
         id: serial.into(),
         serial: serial.into(),
         owner: owner.into(),
@@ -112,7 +112,7 @@ async fn late_news_is_noted() {
         filing_date: filing_date.into(),
         ..Trademark::default()
     };
-    let marks = [of("76000001", "Amberline LLC", "2001-01-31"), of("97000001", "Hill Foods LLC", "2026-10-01")];
+    let marks = [trademark_of("76000001", "Amberline LLC", "2001-01-31"), trademark_of("97000001", "Hill Foods LLC", "2026-10-01")];
     let world = filled(&TRADEMARKS, &marks).await;
     let ctx = world.context(START_MS + 24 * HOUR_MS);
     let names = registered().iter().find(|registration| registration.service.name == "names").unwrap();

@@ -207,10 +207,10 @@ mod tests {
         all.sort_unstable();
         all.dedup();
         assert_eq!(all.len(), 124 + 41);
-        let of = |codes: &[&str]| codes.iter().map(|code| status_of(code)).collect::<Vec<_>>();
-        assert_eq!(of(&["616", "700", "800", "630", "718"]), [LIVE; 5]);
-        assert_eq!(of(&["602", "606", "612", "710", "900", "783"]), [DEAD; 6]);
-        assert_eq!(of(&["000", "622", "715", "970", "999", "", "70", "0700", "x"]), [UNKNOWN; 9]);
+        let statuses_of = |codes: &[&str]| codes.iter().map(|code| status_of(code)).collect::<Vec<_>>();
+        assert_eq!(statuses_of(&["616", "700", "800", "630", "718"]), [LIVE; 5]);
+        assert_eq!(statuses_of(&["602", "606", "612", "710", "900", "783"]), [DEAD; 6]);
+        assert_eq!(statuses_of(&["000", "622", "715", "970", "999", "", "70", "0700", "x"]), [UNKNOWN; 9]);
     }
 
     /// Proves how codes of classes are read: numbers in order and once, 200 with the numbers, letters apart, others not at all.

@@ -570,11 +570,11 @@ mod tests {
         let taken = |has_low: bool| all.iter().filter(|place| is_taken(place, has_low)).count();
         assert_eq!([taken(false), taken(true)], [6, 8]);
         // An r of 1.09996 is shown as 1.1, and is of the tier low.
-        let of = |tier: &str, r: f64| Parcel { tier: tier.into(), r: Some(r), ..parcel() }.places().remove(0);
-        let (medium, low, lower) = (of("medium", 1.1), of("low", 1.1), of("low", 1.0999));
+        let place_of = |tier: &str, r: f64| Parcel { tier: tier.into(), r: Some(r), ..parcel() }.places().remove(0);
+        let (medium, low, lower) = (place_of("medium", 1.1), place_of("low", 1.1), place_of("low", 1.0999));
         assert!(medium.rank < low.rank && low.rank < lower.rank, "{medium:?} {low:?} {lower:?}");
         assert_eq!([&medium, &low, &lower].map(|place| is_taken(place, false)), [true, false, false]);
-        assert!([&medium, &low, &of("low", 1.05)].into_iter().all(|place| is_taken(place, true)));
+        assert!([&medium, &low, &place_of("low", 1.05)].into_iter().all(|place| is_taken(place, true)));
     }
 
     /// Proves that a redacted row has no full PIN and no value of a protected field.

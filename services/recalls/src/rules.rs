@@ -514,20 +514,21 @@ mod tests {
     /// also in punctuation alone, is taken.
     #[test]
     fn another_order_is_no_change() {
-        let of = |hazard: &str, remedy: &str, products: &str, links: [&str; 2]| RecallFact {
+        let fact_with = |hazard: &str, remedy: &str, products: &str, links: [&str; 2]| RecallFact {
             hazard: hazard.into(),
             remedy: remedy.into(),
             products: products.into(),
             links: links.map(str::to_owned).into(),
             ..RecallFact::default()
         };
-        let before = of("It may burn. Fall", "Repair/Refund", "Lamps; Beds", ["b", "a"]);
-        let mut after = of("Fall; It may burn.", "Refund/Repair", "Beds; Lamps", ["a", "b"]);
+        let before = fact_with("It may burn. Fall", "Repair/Refund", "Lamps; Beds", ["b", "a"]);
+        let mut after = fact_with("Fall; It may burn.", "Refund/Repair", "Beds; Lamps", ["a", "b"]);
         keep_order(&mut after, &before);
         assert_eq!(after, before);
-        for other in
-            [of("Fall", "Repair", "Lamps; Lamps", ["b", "c"]), of("It may burn. Fall.", "Repair/Refund/Replace", "Lamps, Beds", ["a", "a"])]
-        {
+        for other in [
+            fact_with("Fall", "Repair", "Lamps; Lamps", ["b", "c"]),
+            fact_with("It may burn. Fall.", "Repair/Refund/Replace", "Lamps, Beds", ["a", "a"]),
+        ] {
             let mut after = other.clone();
             keep_order(&mut after, &before);
             assert_eq!(after, other);
@@ -536,8 +537,9 @@ mod tests {
     /// Proves that a recall in another normal form of its texts is no change, and that a corrected accent is one.
     #[test]
     fn normal_forms_are_no_change() {
-        let of = |title: &str| Recall { id: "FDA:1".into(), title: title.into(), ..Recall::default() };
-        let change = |before: &str, after: &str| draft("FDA:1", Some((of(before), Seq(1), Seq(0))), of(after)).is_some();
+        let recall_titled = |title: &str| Recall { id: "FDA:1".into(), title: title.into(), ..Recall::default() };
+        let change =
+            |before: &str, after: &str| draft("FDA:1", Some((recall_titled(before), Seq(1), Seq(0))), recall_titled(after)).is_some();
         assert!(!change("cafe\u{301}", "caf\u{e9}") && !change("caf\u{e9}", "cafe\u{301}"));
         assert!(change("cafe", "caf\u{e9}") && change("caf\u{e9}", "Caf\u{e9}"));
     }

@@ -162,7 +162,7 @@ async fn keywords_are_the_models() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn earlier_versions_hide_no_recall() {
     let mut world = World::new().await;
-    let of = |number: usize, day: usize| Recall {
+    let version_on = |number: usize, day: usize| Recall {
         id: format!("FDA:{number:05}"),
         agency: "FDA".to_owned(),
         category: "food".to_owned(),
@@ -171,8 +171,8 @@ async fn earlier_versions_hide_no_recall() {
         url: format!("https://www.fda.gov/{number}"),
         ..Recall::default()
     };
-    let versions = (2..=28).rev().map(|day| of(1, day));
-    for (at, record) in (0..).zip([of(2, 1)].into_iter().chain(versions)) {
+    let versions = (2..=28).rev().map(|day| version_on(1, day));
+    for (at, record) in (0..).zip([version_on(2, 1)].into_iter().chain(versions)) {
         world.change(START_MS + at * HOUR_MS, &record);
     }
     world.commit().await;
@@ -395,7 +395,7 @@ async fn an_agency_shows_its_own_notice() {
 #[tokio::test]
 async fn values_have_notices() {
     let mut world = World::new().await;
-    let of = |agency: &str, stream: &str, hazard: &str, url: &str| RecallFact {
+    let fact_of = |agency: &str, stream: &str, hazard: &str, url: &str| RecallFact {
         stream: stream.to_owned(),
         agency: agency.to_owned(),
         number: "1".to_owned(),
@@ -407,9 +407,9 @@ async fn values_have_notices() {
     };
     let (fda, usda) = ("https://fda.example/1", "https://fsis.example/1");
     for (key, recall, gone) in [
-        ("openfda.food/1", of("FDA", "openfda.food", "", fda), false),
-        ("fsis/1", of("USDA", "fsis", "Listeria", usda), false),
-        ("fsis/old", of("USDA", "fsis", "Listeria", "https://fsis.example/old"), true),
+        ("openfda.food/1", fact_of("FDA", "openfda.food", "", fda), false),
+        ("fsis/1", fact_of("USDA", "fsis", "Listeria", usda), false),
+        ("fsis/old", fact_of("USDA", "fsis", "Listeria", "https://fsis.example/old"), true),
     ] {
         let note = Note { key: key.to_owned(), gone, recall: Some(recall), ..Note::default() };
         world.put(&SOURCES, key![key], serde_json::to_vec(&note).unwrap());
@@ -487,7 +487,7 @@ async fn health_counts_records() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn numbers_find_recalls() {
     let mut world = World::new().await;
-    let of = |id: &str, numbers: &[&str], title: &str| Recall {
+    let recall_of = |id: &str, numbers: &[&str], title: &str| Recall {
         id: id.to_owned(),
         agency: id.split(':').next().unwrap().to_owned(),
         category: "vehicles".to_owned(),
@@ -497,8 +497,8 @@ async fn numbers_find_recalls() {
         numbers: numbers.iter().map(|number| (*number).to_owned()).collect(),
         ..Recall::default()
     };
-    world.change(START_MS, &of("NHTSA:26V360000", &["NHTSA:26V360000"], "Brakes"));
-    world.change(START_MS + HOUR_MS, &of("FDA:Z-0315-2026", &["FDA:Z-0315-2026", "FDA:Z-0316-2026"], "Pumps"));
+    world.change(START_MS, &recall_of("NHTSA:26V360000", &["NHTSA:26V360000"], "Brakes"));
+    world.change(START_MS + HOUR_MS, &recall_of("FDA:Z-0315-2026", &["FDA:Z-0315-2026", "FDA:Z-0316-2026"], "Pumps"));
     world.commit().await;
     let ctx = world.context(START_MS + 2 * HOUR_MS);
     let following = tokio::spawn(Search::of(&ctx).follow(world.store.clone(), None));

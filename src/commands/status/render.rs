@@ -5,7 +5,7 @@ use super::report::{Cosignature, DisabledService, Report, Stream, TopicSize};
 /// The first line: whether all is well, and the most important numbers.
 fn summary(report: &Report) -> Vec<(&'static str, String)> {
     let count = |is_counted: fn(&Stream) -> bool| report.upstreams.iter().filter(|stream| is_counted(stream)).count().to_string();
-    let sum = |of: fn(&Stream) -> i64| report.upstreams.iter().map(of).sum::<i64>().to_string();
+    let sum = |number: fn(&Stream) -> i64| report.upstreams.iter().map(number).sum::<i64>().to_string();
     vec![
         ("streams", count(|stream| stream.enabled || !stream.state.is_empty())),
         ("failed", count(Stream::has_failed)),
@@ -133,7 +133,7 @@ pub(super) fn tables(report: &Report) -> Vec<String> {
     } else {
         let size = |bytes: Option<u64>| bytes.map(bytes_text).unwrap_or_default();
         let sizes = report.topics.iter().map(|topic| vec![size(topic.bytes), size(topic.bytes_a_year)]);
-        let sum = |of: fn(&TopicSize) -> Option<u64>| bytes_text(report.topics.iter().filter_map(of).fold(0, u64::saturating_add));
+        let sum = |bytes: fn(&TopicSize) -> Option<u64>| bytes_text(report.topics.iter().filter_map(bytes).fold(0, u64::saturating_add));
         let total = vec!["all".to_owned(), String::new(), String::new(), sum(|topic| topic.bytes), sum(|topic| topic.bytes_a_year)];
         let rows = topics.zip(sizes).map(|(row, sizes)| [row, sizes].concat()).chain([total]);
         lines.extend(table(["TOPIC", "RECORDS", "NOT INDEXED", "BYTES", "A YEAR ADDS"], rows, &[1, 2, 3, 4]));

@@ -182,18 +182,18 @@ async fn fleets(settings: &Settings, sides: &Sides) -> Result<(), Failure> {
             joined.push(peer.get(0, &format!("/2?{}", all.join(","))).await?);
         }
     }
-    let of = |all: &[Streamed], field: fn(&Streamed) -> f64| all.iter().map(field).collect::<Vec<f64>>();
+    let values_of = |all: &[Streamed], field: fn(&Streamed) -> f64| all.iter().map(field).collect::<Vec<f64>>();
     let mean_bytes = |all: &[Streamed]| all.iter().map(|one| one.bytes).sum::<usize>() / all.len().max(1);
     figure("assess, bytes of an answer", mean_bytes(&assessed));
-    latency("assess of 200 aircraft", &of(&assessed, |one| one.whole));
+    latency("assess of 200 aircraft", &values_of(&assessed, |one| one.whole));
     figure("audit.csv, bytes", mean_bytes(&files));
-    latency("audit.csv, first byte", &of(&files, |one| one.first));
-    latency("audit.csv, whole", &of(&files, |one| one.whole));
+    latency("audit.csv, first byte", &values_of(&files, |one| one.first));
+    latency("audit.csv, whole", &values_of(&files, |one| one.whole));
     if peer.is_some() {
-        latency("rows that name one of the 40 models, PostgreSQL", &of(&rows, |one| one.whole));
-        latency("the rows of each aircraft, PostgreSQL", &of(&joined, |one| one.whole));
+        latency("rows that name one of the 40 models, PostgreSQL", &values_of(&rows, |one| one.whole));
+        latency("the rows of each aircraft, PostgreSQL", &values_of(&joined, |one| one.whole));
     }
-    let p99 = |all: &[Streamed], field: fn(&Streamed) -> f64| percentile(of(all, field), 0.99) * 1e3;
+    let p99 = |all: &[Streamed], field: fn(&Streamed) -> f64| percentile(values_of(all, field), 0.99) * 1e3;
     for (name, value, most) in [
         ("assess of 200 aircraft, p99 ms", p99(&assessed, |one| one.whole), ASSESS_MS_MAX),
         ("audit.csv, first byte, p99 ms", p99(&files, |one| one.first), FIRST_BYTE_MS_MAX),

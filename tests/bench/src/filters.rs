@@ -98,11 +98,13 @@ pub(crate) fn run(settings: &Settings) -> Result<(), Failure> {
             }
         }
         figure(what, "");
-        let of = |rounds: &[Round], field: fn(&Round) -> f64| median(rounds.iter().map(field).collect());
-        let figures: Vec<_> =
-            targets.iter().map(|(_, _, rounds)| (of(rounds, |round| round.p50_ms), of(rounds, |round| round.p99_ms))).collect();
+        let median_of = |rounds: &[Round], field: fn(&Round) -> f64| median(rounds.iter().map(field).collect());
+        let figures: Vec<_> = targets
+            .iter()
+            .map(|(_, _, rounds)| (median_of(rounds, |round| round.p50_ms), median_of(rounds, |round| round.p99_ms)))
+            .collect();
         let bytes: Vec<String> =
-            targets.iter().map(|(_, _, rounds)| format!("{:.0}", of(rounds, |round| round.bytes_per_answer))).collect();
+            targets.iter().map(|(_, _, rounds)| format!("{:.0}", median_of(rounds, |round| round.bytes_per_answer))).collect();
         figure("... bytes of an answer", bytes.join(" / "));
         let [(few, few_p99), (many, many_p99)] = figures[..] else { return Err("there must be two servers".into()) };
         figure("... p50 ms", format!("{few:.2} / {many:.2}"));
@@ -145,13 +147,13 @@ fn questions(context: &Context, records: u64, few: u64) -> serde_json::Value {
     let all = |of: u64| -> Vec<String> { seqs(of).map(|seq| format!("{since}limit={LIMIT}&cursor={}", cursor(seq, ""))).collect() };
     // Industries by their first digits.
     let anywhere = |digits: usize, limit: &str| -> Vec<String> {
-        let of = |seq: Seq| {
+        let filter_at = |seq: Seq| {
             let code = &industry(scattered(seq.0))[..digits];
             format!("{since}{limit}naics={code}&cursor={}", cursor(seq, &json!({ "naics": [code] }).to_string()))
         };
-        seqs(records).map(of).collect()
+        seqs(records).map(filter_at).collect()
     };
-    let from_the_beginning = |of: &dyn Fn(u64) -> String| -> Vec<String> { (0..QUESTIONS).map(|n| of(scattered(n))).collect() };
+    let from_the_beginning = |query_of: &dyn Fn(u64) -> String| -> Vec<String> { (0..QUESTIONS).map(|n| query_of(scattered(n))).collect() };
     let large = format!("limit={LIMIT}&");
     json!({
         ALL: all(records),

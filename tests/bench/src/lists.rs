@@ -274,14 +274,15 @@ pub(crate) fn compare(settings: &Settings, kinds: &[Kind], api: &ChildServer, pe
             }
         }
         line(&format!("  {name}: {about}"));
-        let of = |field: fn(&Round) -> f64| rounds.iter().map(|rounds| median(rounds.iter().map(field).collect())).collect::<Vec<f64>>();
+        let medians_of =
+            |field: fn(&Round) -> f64| rounds.iter().map(|rounds| median(rounds.iter().map(field).collect())).collect::<Vec<f64>>();
         let show = |what: &str, decimals: usize, values: &[f64]| {
             let values: Vec<String> = values.iter().map(|value| format!("{value:.decimals$}")).collect();
             figure(&format!("{name}: {what}, {sides}"), values.join(" / "));
         };
-        let (p99, rates) = (of(|round| round.p99_ms), of(|round| round.answers_per_s));
-        show("bytes of an answer", 0, &of(|round| round.bytes_per_answer));
-        show("p50 ms", 2, &of(|round| round.p50_ms));
+        let (p99, rates) = (medians_of(|round| round.p99_ms), medians_of(|round| round.answers_per_s));
+        show("bytes of an answer", 0, &medians_of(|round| round.bytes_per_answer));
+        show("p50 ms", 2, &medians_of(|round| round.p50_ms));
         show("p99 ms", 2, &p99);
         if let [own, theirs] = rates[..] {
             figure(&format!("{name}: answers a second, {sides}"), format!("{:.2}", own / theirs));

@@ -294,16 +294,16 @@ async fn load(settings: &Settings, loaded: Loaded, plan: Plan<impl Iterator<Item
 
 /// Prints what a load took, next to reading the same facts alone.
 pub(crate) fn report(result: &Value) {
-    let of = |name| number(result, name);
-    let facts = of("facts");
-    figure("raw read, facts a second", format!("{:.0}", facts / of("raw_s")));
-    if of("appended") > 0.0 {
-        figure("facts appended a second", format!("{:.0}", of("appended") / of("append_s")));
-        figure("... with the latest-version index", format!("{:.0}", of("appended") / of("heads_s")));
-        figure("deciding from nothing, facts a second", format!("{:.0}", facts / of("decide_s")));
-        figure("deciding from nothing, changes a second", format!("{:.0}", of("decided") / of("decide_s")));
-        figure("deciding / raw read", format!("{:.4}", of("raw_s") / of("decide_s")));
-        memory("peak memory of the load, MiB", of("memory_mib"));
+    let number_of = |name| number(result, name);
+    let facts = number_of("facts");
+    figure("raw read, facts a second", format!("{:.0}", facts / number_of("raw_s")));
+    if number_of("appended") > 0.0 {
+        figure("facts appended a second", format!("{:.0}", number_of("appended") / number_of("append_s")));
+        figure("... with the latest-version index", format!("{:.0}", number_of("appended") / number_of("heads_s")));
+        figure("deciding from nothing, facts a second", format!("{:.0}", facts / number_of("decide_s")));
+        figure("deciding from nothing, changes a second", format!("{:.0}", number_of("decided") / number_of("decide_s")));
+        figure("deciding / raw read", format!("{:.4}", number_of("raw_s") / number_of("decide_s")));
+        memory("peak memory of the load, MiB", number_of("memory_mib"));
     }
 }
 
@@ -317,15 +317,15 @@ pub(crate) fn report_later(result: &Value, name: &str, about: &str, seconds_max:
 
 /// Prints the bytes on disk of a record: of the log, of the view, and of the peer's table with its indexes.
 pub(crate) fn report_disk(result: &Value, records: u64, peer_bytes: Option<u64>) {
-    let of = |bytes: f64| bytes / records.max(1) as f64;
+    let per_record = |bytes: f64| bytes / records.max(1) as f64;
     let facts = number(result, "facts").max(1.0);
     let bytes = number(result, "log_bytes") + number(result, "view_bytes");
     figure("disk of a fact, log and view, bytes", format!("{:.0}", bytes / facts));
     figure("current records", records);
-    figure("disk of a record, log, bytes", format!("{:.0}", of(number(result, "log_bytes"))));
-    figure("disk of a record, view, bytes", format!("{:.0}", of(number(result, "view_bytes"))));
+    figure("disk of a record, log, bytes", format!("{:.0}", per_record(number(result, "log_bytes"))));
+    figure("disk of a record, view, bytes", format!("{:.0}", per_record(number(result, "view_bytes"))));
     if let Some(bytes) = peer_bytes {
-        figure("disk of a record, PostgreSQL, bytes", format!("{:.0}", of(bytes as f64)));
+        figure("disk of a record, PostgreSQL, bytes", format!("{:.0}", per_record(bytes as f64)));
     }
 }
 

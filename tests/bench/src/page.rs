@@ -87,34 +87,35 @@ pub(crate) fn run(settings: &Settings) -> Result<(), Failure> {
         few.entry(anywhere.name).or_default().push(anywhere.load(dir.path(), CONNECTIONS_FEW, settings.seconds.div_ceil(2))?);
         few.entry(recent.name).or_default().push(recent.load(dir.path(), CONNECTIONS_FEW, settings.seconds.div_ceil(2))?);
     }
-    let of = |rounds: &BTreeMap<&str, Vec<Round>>, name: &str, field: fn(&Round) -> f64| {
+    let median_of = |rounds: &BTreeMap<&str, Vec<Round>>, name: &str, field: fn(&Round) -> f64| {
         median(rounds.get(name).into_iter().flatten().map(field).collect())
     };
     figure("bytes of an answer", sizes.join(" / "));
     for target in &targets {
         let (pages, p50, p99) = (
-            of(&rounds, target.name, |round| round.answers_per_s),
-            of(&rounds, target.name, |round| round.p50_ms),
-            of(&rounds, target.name, |round| round.p99_ms),
+            median_of(&rounds, target.name, |round| round.answers_per_s),
+            median_of(&rounds, target.name, |round| round.p50_ms),
+            median_of(&rounds, target.name, |round| round.p99_ms),
         );
         figure(&format!("{}, pages a second", target.name), format!("{pages:.0}"));
         figure(&format!("... p50 / p99 ms, {CONNECTIONS} connections"), format!("{p50:.2} / {p99:.2}"));
     }
     for name in [anywhere.name, recent.name] {
-        let (p50, p99) = (of(&few, name, |round| round.p50_ms), of(&few, name, |round| round.p99_ms));
+        let (p50, p99) = (median_of(&few, name, |round| round.p50_ms), median_of(&few, name, |round| round.p99_ms));
         figure(&format!("{name}, p50 / p99 ms, {CONNECTIONS_FEW} connections"), format!("{p50:.2} / {p99:.2}"));
     }
     for (plain, packed) in [(&anywhere, &anywhere_packed), (&recent, &recent_packed)] {
-        let share = |field: fn(&Round) -> f64| format!("{:.2}", of(&rounds, packed.name, field) / of(&rounds, plain.name, field));
+        let share =
+            |field: fn(&Round) -> f64| format!("{:.2}", median_of(&rounds, packed.name, field) / median_of(&rounds, plain.name, field));
         figure(&format!("{} / {}, bytes of an answer", packed.name, plain.name), share(|round| round.bytes_per_answer));
         figure(&format!("{} / {}, pages a second", packed.name, plain.name), share(|round| round.answers_per_s));
     }
     figure("peak memory of the API's process, MiB", format!("{:.0}", api.memory_mib()?));
-    let pages = |name: &str| of(&rounds, name, |round| round.answers_per_s);
+    let pages = |name: &str| median_of(&rounds, name, |round| round.answers_per_s);
     let compared = [("anywhere", "api", "ready", "postgres"), ("the newest 20,000", "api_recent", "ready_recent", "postgres_recent")];
     for (what, ours, ready, theirs) in compared {
         let (ready, peer) = (pages(ours) / pages(ready), pages(ours) / pages(theirs));
-        let p99 = of(&rounds, ours, |round| round.p99_ms);
+        let p99 = median_of(&rounds, ours, |round| round.p99_ms);
         ratio(&format!("{what}: API / ready-made body"), ready, ready >= 0.75, ">= 0.75");
         ratio(&format!("{what}: API / PostgreSQL"), peer, peer >= 6.0, ">= 6");
         ratio(&format!("{what}: API, p99 ms"), p99, p99 < 1.0, "< 1");

@@ -78,7 +78,7 @@ pub(crate) fn run(settings: &Settings) -> Result<(), Failure> {
     node.kill()?;
     node.wait()?;
     let rounds = measured?;
-    let middle = |of: &dyn Fn(&(f64, Round, Round)) -> f64| median(rounds.iter().map(of).collect());
+    let middle = |rate: &dyn Fn(&(f64, Round, Round)) -> f64| median(rounds.iter().map(rate).collect());
     figure("bare signatures per second", format!("{:.0}", middle(&|(bare, ..)| *bare)));
     figure("answers of /pubkey per second", format!("{:.0}", middle(&|(_, asked, _)| asked.answers_per_s)));
     figure("receipts a second", format!("{:.0}", middle(&|(.., round)| round.answers_per_s)));

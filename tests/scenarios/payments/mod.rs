@@ -445,19 +445,19 @@ fn forged_payments_are_not_recorded() {
         backend.hold_verifications(false);
         callers.into_iter().flat_map(|caller| caller.join().unwrap()).collect::<Vec<_>>()
     });
-    let of = |status: u16| answers.iter().filter(|answer| answer.status == status).count();
-    println!("{} refused, {} limited", of(402), of(429));
+    let count_of = |status: u16| answers.iter().filter(|answer| answer.status == status).count();
+    println!("{} refused, {} limited", count_of(402), count_of(429));
     assert_eq!(
-        (of(402) + of(429), backend.verify_count()),
-        (900, of(402) as u64 + 3),
+        (count_of(402) + count_of(429), backend.verify_count()),
+        (900, count_of(402) as u64 + 3),
         "rate-limited payments must not reach the facilitator"
     );
-    assert!(of(402) <= 120, "the limit is 120 a minute: {}", of(402));
+    assert!(count_of(402) <= 120, "the limit is 120 a minute: {}", count_of(402));
     assert!(answers.iter().all(|answer| answer.status != 429 || !answer.header("retry-after").is_empty()));
     assert_eq!((backend.settle_count(), backend.transfers().len()), (3, 3));
     assert_eq!(
         backend.request_count("eth_call"),
-        of(402) as u64,
+        count_of(402) as u64,
         "the chain's node is called once for each payment that the facilitator refuses"
     );
     assert!(backend.request_count("eth_getLogs") <= 6, "only payments with money are searched for");

@@ -64,8 +64,8 @@ impl Checks<'_> {
         for words in [gone.id.as_str(), all[1].id.as_str(), "127.0.0.1"] {
             assert!(shown.contains(words), "{words} is not in {shown}");
         }
-        let of = |target: &Target| format!("/account/webhooks/{}/{}", target.endpoint.split('/').nth(1).unwrap(), target.id);
-        let attempts = page(portal.get(&of(gone)));
+        let path_of = |target: &Target| format!("/account/webhooks/{}/{}", target.endpoint.split('/').nth(1).unwrap(), target.id);
+        let attempts = page(portal.get(&path_of(gone)));
         assert!(attempts.contains("the receiver answered 410 (gone)") && attempts.contains("value=\"resend\""), "{attempts}");
         let awards = format!("/account/webhooks/awards/{}", all[2].id);
         let before = receiver.messages("awards").len();

@@ -20,8 +20,8 @@ struct NameServer {
 }
 
 impl NameServer {
-    /// Starts a name server. `of` gets a name without its final dot and the number of earlier queries for it.
-    fn open(of: impl Fn(&str, usize) -> Vec<IpAddr> + Send + 'static) -> Self {
+    /// Starts a name server. `resolve` gets a name without its final dot and the number of earlier queries for it.
+    fn open(resolve: impl Fn(&str, usize) -> Vec<IpAddr> + Send + 'static) -> Self {
         let socket = UdpSocket::bind(("127.0.0.1", 0)).unwrap();
         socket.set_read_timeout(Some(Duration::from_millis(50))).unwrap();
         let (address, stop) = (socket.local_addr().unwrap(), Arc::new(AtomicBool::new(false)));
@@ -40,7 +40,7 @@ impl NameServer {
                 let name = name.join(".");
                 let is_v6 = question[at + 2] == 28;
                 let before = asked.entry((name.clone(), is_v6)).or_default();
-                let found: Vec<IpAddr> = of(&name, *before).into_iter().filter(|address| address.is_ipv6() == is_v6).collect();
+                let found: Vec<IpAddr> = resolve(&name, *before).into_iter().filter(|address| address.is_ipv6() == is_v6).collect();
                 *before += 1;
                 let mut answer = question[..at + 5].to_vec();
                 answer[2..12].copy_from_slice(&[0x81, 0x80, 0, 1, 0, u8::try_from(found.len()).unwrap(), 0, 0, 0, 0]);

@@ -1,4 +1,4 @@
-//! The form of every Rust source: it begins with a module comment, has a limited length, and contains nothing unfinished.
+//! The form of every Rust source: it begins with a module comment, has a limited length, contains nothing unfinished, and its closures have names.
 
 use super::rust::Code;
 use super::{Finding, line_of, messages, sleeps};
@@ -32,6 +32,8 @@ fn of_one(path: &str, text: &str) -> Vec<Finding> {
     findings.extend(ignored.map(|at| {
         Finding::new(path, line_of(text, at), "tests must not be ignored: assert the current behaviour and say why it is wrong")
     }));
+    let unnamed = code.words("of").filter(|at| code.text.get(..*at).is_some_and(|before| before.ends_with("let ")));
+    findings.extend(unnamed.map(|at| Finding::new(path, line_of(text, at), "`of` names nothing: say what the closure returns or does")));
     findings.extend(sleeps::check(path, text, &code));
     findings.extend(messages::check(path, text, &code));
     findings
@@ -57,5 +59,7 @@ mod tests {
         let lines: Vec<usize> = found(unfinished).into_iter().map(|(line, _)| line).collect();
         assert_eq!(lines, [6, 5, 3]);
         assert!(found("//! X.\nfn x(todo: u8) -> u8 { todo }\n").is_empty());
+        assert!(found("//! X.\nfn x() { let of = |a| a; }\n")[0].1.starts_with("`of` names nothing"));
+        assert!(found("//! X.\nfn x() { let ids_of = |a| T::of(a); \"let of\" }\n").is_empty());
     }
 }

@@ -23,7 +23,7 @@ fn sample(schema: &Value, types: &Map<String, Value>, depth: usize) -> Value {
     if let Some(given) = given {
         return given.clone();
     }
-    if let Some(first) = ["anyOf", "oneOf"].iter().find_map(|of| field(of)?.get(0)) {
+    if let Some(first) = ["anyOf", "oneOf"].iter().find_map(|keyword| field(keyword)?.get(0)) {
         let mut of_branch = sample(first, types, depth + 1);
         // Fields next to the branches belong to all of them.
         if let (Some(fields), Value::Object(own)) = (of_branch.as_object_mut(), properties(schema, types, depth)) {

@@ -294,7 +294,7 @@ fn kind(schema: &Value) -> String {
     if !choices.is_empty() {
         return choices.join(", ");
     }
-    let branches = ["anyOf", "oneOf"].iter().find_map(|of| schema.get(of)?.as_array());
+    let branches = ["anyOf", "oneOf"].iter().find_map(|keyword| schema.get(keyword)?.as_array());
     if let (None, Some(branches)) = (schema.get("type"), branches) {
         let mut kinds: Vec<String> = branches.iter().filter(|branch| branch.get("const").is_none()).map(kind).collect();
         kinds.dedup();
@@ -324,7 +324,7 @@ fn choices(schema: &Value) -> Vec<String> {
     if let Some(values) = schema.get("enum").and_then(Value::as_array) {
         return values.iter().map(plain_text).collect();
     }
-    let branches = ["oneOf", "anyOf"].iter().find_map(|of| schema.get(of)?.as_array());
+    let branches = ["oneOf", "anyOf"].iter().find_map(|keyword| schema.get(keyword)?.as_array());
     let values = branches.into_iter().flatten().map(|branch| branch.get("const").map(plain_text));
     values.collect::<Option<Vec<String>>>().unwrap_or_default()
 }

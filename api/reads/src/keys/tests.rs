@@ -45,8 +45,8 @@ async fn keys_of_an_account() {
     assert!(works(&ctx, own.address, &another["api_key"]).await);
 
     let (_, listed) = run(&ctx, &own, list::operation(), json!({}), "").await.unwrap();
-    let of = |listed: &Value, id: &str| listed["keys"].as_array().unwrap().iter().find(|key| key["keyId"] == id).unwrap().clone();
-    let (shown, key) = (of(&listed, &first.row.id), first.key.reveal());
+    let key_with_id = |listed: &Value, id: &str| listed["keys"].as_array().unwrap().iter().find(|key| key["keyId"] == id).unwrap().clone();
+    let (shown, key) = (key_with_id(&listed, &first.row.id), first.key.reveal());
     assert_eq!((&shown["endsWith"], &shown["state"], &shown["isOwn"]), (&json!(key[key.len() - 4..]), &json!("working"), &json!(true)));
     assert_eq!((&shown["lastUsedOn"], &shown["endsAt"], &listed["working"]), (&json!(""), &json!(""), &json!(2)));
     assert!(!listed.to_string().contains("hw_live_") && listed["keys"].as_array().unwrap().len() == 2);

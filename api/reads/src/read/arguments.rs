@@ -184,28 +184,28 @@ mod tests {
             Difference::Without("after"),
             Difference::Renamed { argument: "name", name: "drug" },
         ];
-        let of = |kind: &str, more: Value| {
+        let property_of = |kind: &str, more: Value| {
             let mut property = json!({ "type": kind, "description": "Own." });
             property.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
             property
         };
         let mut schema = json_schema!({
             "properties": {
-                "name": of("string", json!({ "minLength": 3 })),
-                "kind": of("string", json!({})),
-                "days": of("integer", json!({ "default": 30 })),
-                "limit": of("integer", json!({ "default": 50 })),
-                "after": of("string", json!({})),
+                "name": property_of("string", json!({ "minLength": 3 })),
+                "kind": property_of("string", json!({})),
+                "days": property_of("integer", json!({ "default": 30 })),
+                "limit": property_of("integer", json!({ "default": 50 })),
+                "after": property_of("string", json!({})),
             },
             "required": ["kind", "name"],
         });
         adapt_schema(&mut schema, &differences);
         let expected = json!({
             "properties": {
-                "drug": of("string", json!({ "minLength": 3 })),
-                "kind": of("string", json!({})),
+                "drug": property_of("string", json!({ "minLength": 3 })),
+                "kind": property_of("string", json!({})),
                 "days": { "type": "integer", "description": "Days.", "default": 730 },
-                "limit": of("integer", json!({ "default": 200 })),
+                "limit": property_of("integer", json!({ "default": 200 })),
             },
             "required": ["kind", "drug"],
         });

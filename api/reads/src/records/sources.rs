@@ -238,7 +238,7 @@ mod tests {
             json!({ "title": "Lamps", "hazard": "Fire", "remedy": "Refund", "urls": ["a", "b"], "pi": "", "sum": 12, "none": null });
         let found: Vec<(String, Vec<String>)> =
             attributed(&record, notices).into_iter().map(|notice| (notice.number, notice.fields)).collect();
-        let of = |number: &str, fields: &[&str]| (number.to_owned(), fields.iter().map(|field| (*field).to_owned()).collect());
-        assert_eq!(found, [of("1", &["title", "urls"]), of("2", &["hazard", "urls"]), of("3", &[])]);
+        let notice_of = |number: &str, fields: &[&str]| (number.to_owned(), fields.iter().map(|field| (*field).to_owned()).collect());
+        assert_eq!(found, [notice_of("1", &["title", "urls"]), notice_of("2", &["hazard", "urls"]), notice_of("3", &[])]);
     }
 }

@@ -127,11 +127,11 @@ mod tests {
         let day = |day: &str, finished: u64, failed: u64| json!({ "day": day, "finished": finished, "failed": failed });
         let runs = [day("2026-08-01", 0, 9), day("2026-11-25", 24, 0), day("2026-11-26", 3, 1), day("2026-11-27", 0, 2), day("<b>", 1, 1)];
         let shown = bars(&json!({ "runsByDay": runs }), &last_days(date(2026, 11, 28))).into_string();
-        let of = |class: &str| {
+        let count_of = |class: &str| {
             let start = shown.find(&format!("class=\"{class}\" d=\"")).unwrap();
             shown[start..].split('"').nth(3).unwrap().matches('M').count()
         };
-        assert_eq!([of("none"), of("fine"), of("partly"), of("failed")], [87, 1, 1, 1]);
+        assert_eq!([count_of("none"), count_of("fine"), count_of("partly"), count_of("failed")], [87, 1, 1, 1]);
         assert!(shown.contains("d=\"M344 8h3v16h-3z\"") && shown.contains("d=\"M352 0h3v24h-3z\""), "{shown}");
         assert!(shown.contains("all finished on 1, some failed on 1, all failed on 1, none is recorded on 87."), "{shown}");
         let named = shown.split("Failed on: ").nth(1).unwrap();

@@ -148,11 +148,11 @@ fn what_is_sold() {
     ] {
         assert_eq!(named(query).as_deref(), expected, "{query:?}");
     }
-    let of = |parameter: &'static str| Problem::parameter(parameter, "wrong");
-    assert!(sold.refuses_unpaid(&of("category")) && !sold.refuses_unpaid(&of("limit")));
+    let problem_of = |parameter: &'static str| Problem::parameter(parameter, "wrong");
+    assert!(sold.refuses_unpaid(&problem_of("category")) && !sold.refuses_unpaid(&problem_of("limit")));
     sold.sold_by = "";
-    assert!(!sold.refuses_unpaid(&of("category")) && !sold.refuses_unpaid(&of("")));
-    assert!(service.operations[0].refuses_unpaid(&of("limit")));
+    assert!(!sold.refuses_unpaid(&problem_of("category")) && !sold.refuses_unpaid(&problem_of("")));
+    assert!(service.operations[0].refuses_unpaid(&problem_of("limit")));
 }
 
 /// Proves that nested fields pass the same validation: whole floats are integers, an invalid field is named with its path, in `parameter` and in the
@@ -361,22 +361,24 @@ fn items_of_lists() {
     let operations = aviation::service().service.operations;
     let checker = |name: &str| Checker::new(operations.iter().find(|operation| operation.name == name).unwrap()).unwrap();
     let (route, tool, recurring) = (checker("assess"), checker("assess_fleet"), checker("recurring_due"));
-    let of = |given: Value| given.as_object().unwrap().clone();
+    let object_of = |given: Value| given.as_object().unwrap().clone();
     let fleet = |more: Value| {
-        let mut item = of(json!({"tail": "N1", "make": "Cessna", "model": 172, "compliance": [{"ad": "2011-10-09", "hours": 1.5}]}));
-        item.extend(of(more));
+        let mut item = object_of(json!({"tail": "N1", "make": "Cessna", "model": 172, "compliance": [{"ad": "2011-10-09", "hours": 1.5}]}));
+        item.extend(object_of(more));
         json!([item])
     };
     let taken = fleet(json!({"hoursTIS": 12, "serial": null, "cycles": null}));
     for given in [taken.clone(), Value::from(taken.to_string())] {
-        for read in [route.body(of(json!({ "aircraft": given })), std::iter::empty()), tool.tool(of(json!({ "aircraft": given })))] {
+        for read in
+            [route.body(object_of(json!({ "aircraft": given })), std::iter::empty()), tool.tool(object_of(json!({ "aircraft": given })))]
+        {
             let read = read.unwrap();
             assert_eq!((&read["aircraft"][0]["hoursTIS"], &read["aircraft"][0]["model"]), (&json!(12), &json!("172")));
             assert!(["serial", "cycles"].iter().all(|name| read["aircraft"][0].get(*name).is_none()), "a field that is null is missing");
         }
     }
     assert_eq!(
-        recurring.tool(of(json!({"make": "a", "model": "b", "hoursTIS": "12"}))).map(|read| read["hoursTIS"].clone()),
+        recurring.tool(object_of(json!({"make": "a", "model": "b", "hoursTIS": "12"}))).map(|read| read["hoursTIS"].clone()),
         Ok(json!(12.0))
     );
     for (field, path, detail) in [
@@ -404,7 +406,7 @@ fn items_of_lists() {
         ),
     ] {
         let given = fleet(field);
-        let read = [given.clone(), Value::from(given.to_string())].map(|given| of(json!({ "aircraft": given })));
+        let read = [given.clone(), Value::from(given.to_string())].map(|given| object_of(json!({ "aircraft": given })));
         for (read, code) in [
             (route.body(read[0].clone(), std::iter::empty()), ErrorCode::BodyInvalid),
             (tool.tool(read[0].clone()), ErrorCode::ParameterInvalid),

@@ -235,10 +235,10 @@ async fn documents_follow_each_other() {
 async fn pages_before_the_newest() {
     let feed = Feed::new(&[], SOURCE, START_MS).await;
     for accept in ["application/x-ndjson", "text/csv"] {
-        let of = async |query: &str| feed.ask(ask().path(&format!("/fake/v1/filtered?{query}")).header("accept", accept)).await;
-        let newest = of("start=newest").await;
+        let ask_for = async |query: &str| feed.ask(ask().path(&format!("/fake/v1/filtered?{query}")).header("accept", accept)).await;
+        let newest = ask_for("start=newest").await;
         assert_eq!((newest.header("older-cursor"), newest.header("next-cursor")), ("o1", "c2"), "{accept}");
-        assert_eq!(of("start=newest&cursor=o1").await.header("older-cursor"), "", "{accept}");
+        assert_eq!(ask_for("start=newest&cursor=o1").await.header("older-cursor"), "", "{accept}");
     }
     let newest = feed.get("/fake/v1/filtered.atom?limit=7&wait=1").await;
     let previous = format!("{BASE}/v1/filtered.atom?limit=7&cursor=o1&start=newest");

@@ -243,9 +243,9 @@ async fn sizes_are_estimated() {
     let log = EmbeddedLog::open(dir.path(), Options::default()).unwrap();
     let day_ms = 86_400_000;
     let bytes_of = |batch: &[Append], since_ms: i64| -> u64 {
-        let of = |record: &Record| (record.key.len() + record.value.len() + "ce_id".len()) as u64;
+        let bytes_of = |record: &Record| (record.key.len() + record.value.len() + "ce_id".len()) as u64;
         let headers = |record: &Record| record.headers.iter().map(|(_, value)| value.len() as u64).sum::<u64>();
-        batch.iter().filter(|one| one.record.at_ms > since_ms).map(|one| of(&one.record) + headers(&one.record)).sum()
+        batch.iter().filter(|one| one.record.at_ms > since_ms).map(|one| bytes_of(&one.record) + headers(&one.record)).sum()
     };
     let mut small = batch(&topics::RECALLS, 200, 100);
     for (at, append) in small.iter_mut().enumerate() {

@@ -177,10 +177,10 @@ mod tests {
     #[test]
     fn rows() {
         let layout = Layout::read("s", HEADER).unwrap();
-        let of = |fields: &[&str]| layout.fit(fields.iter().map(|field| field.as_bytes().to_vec()).collect());
-        let fit = of(&["Firm", "A", "", "EPA", "T", "one", " two", " three", "2026", "1A2B3"]).unwrap();
+        let fit_to = |fields: &[&str]| layout.fit(fields.iter().map(|field| field.as_bytes().to_vec()).collect());
+        let fit = fit_to(&["Firm", "A", "", "EPA", "T", "one", " two", " three", "2026", "1A2B3"]).unwrap();
         assert_eq!(layout.text(&fit, Column::Comments), "one, two, three");
         assert_eq!((layout.text(&fit, Column::ActiveDate), layout.text(&fit, Column::Cage)), ("2026".to_owned(), "1A2B3".to_owned()));
-        assert!(of(&["Firm", "A"]).unwrap_err().contains("2 fields and the header 8"));
+        assert!(fit_to(&["Firm", "A"]).unwrap_err().contains("2 fields and the header 8"));
     }
 }

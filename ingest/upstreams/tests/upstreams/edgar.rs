@@ -168,14 +168,14 @@ fn the_quarter_heals() {
 #[test]
 fn kinds_of_indexes_agree() {
     let key = "edgar.index/0000000012-26-000001/0000000012";
-    let of = |case: &str| {
+    let page_of = |case: &str| {
         let page = fixture("edgar", case).unwrap();
         assert_eq!(page.rejects, [], "{case}");
         page.observations.into_iter().find(|observation| observation.key == key).unwrap_or_else(|| panic!("{case}"))
     };
-    let daily = of("index_ordinary");
+    let daily = page_of("index_ordinary");
     for case in ["index_quarterly_dates", "index_form_fixed_width", "index_form_17_wide", "index_company_broken_title"] {
-        assert_eq!(of(case), daily, "{case}");
+        assert_eq!(page_of(case), daily, "{case}");
     }
     let wide = fixture("edgar", "index_form_rows_wider_than_title").unwrap();
     let facts = filings(&wide);
@@ -210,17 +210,17 @@ fn feed_entries_are_distinguished_by_filing_and_party() {
     let page = fixture("edgar", "current_ordinary").unwrap();
     let facts = filings(&page);
     assert_eq!(facts.len(), 7);
-    let of = |key: &str| facts.iter().find(|fact| fact.identity() == key).unwrap();
-    assert_eq!(of("0001683168-26-000199/0000000012").roles, ["Issuer"]);
-    assert_eq!(of("0001683168-26-000199/0002063236").roles, ["Reporting"]);
-    assert_eq!(of("0000820694-26-000010/0000820694").roles, ["Filed by", "Subject"]);
-    let event = of("0000820695-26-000006/0000820695");
+    let fact_with = |key: &str| facts.iter().find(|fact| fact.identity() == key).unwrap();
+    assert_eq!(fact_with("0001683168-26-000199/0000000012").roles, ["Issuer"]);
+    assert_eq!(fact_with("0001683168-26-000199/0002063236").roles, ["Reporting"]);
+    assert_eq!(fact_with("0000820694-26-000010/0000820694").roles, ["Filed by", "Subject"]);
+    let event = fact_with("0000820695-26-000006/0000820695");
     assert_eq!(
         (&*event.company, &event.items[..]),
         ("CAFÉ DEL MAR (HOLDINGS) S.A. - SERIES A", &["4.01".to_owned(), "9.01".to_owned()][..])
     );
-    assert_eq!(of("0002104409-26-000001/0002104409").items, [""; 0]);
-    assert!(of("0009000001-26-000004/0009000001").amendment);
+    assert_eq!(fact_with("0002104409-26-000001/0002104409").items, [""; 0]);
+    assert!(fact_with("0009000001-26-000004/0009000001").amendment);
 }
 
 /// Proves that the next page begins before a filing that may continue there, always advances, and is not requested when this page had

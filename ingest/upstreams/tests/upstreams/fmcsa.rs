@@ -151,8 +151,8 @@ fn look_ups_with_too_many_rows_are_halved() {
         let rows: Vec<Value> = if path.contains("c5y8-a4uz") {
             asked.push(dots.len());
             let filing = |dot: &String| -> Vec<Value> {
-                let of = |policy: u32| json!({"usdot_number": dot, "ins_form_code": "BMC-91X", "policy_no": policy.to_string(), "effective_date": "20250925"});
-                (0..if dot == crowded { 10_000 } else { 1 }).map(of).collect()
+                let filing_of = |policy: u32| json!({"usdot_number": dot, "ins_form_code": "BMC-91X", "policy_no": policy.to_string(), "effective_date": "20250925"});
+                (0..if dot == crowded { 10_000 } else { 1 }).map(filing_of).collect()
             };
             dots.iter().flat_map(filing).take(10_000).collect()
         } else if path.contains("inys-ebih") {

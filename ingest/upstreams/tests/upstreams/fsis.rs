@@ -123,11 +123,11 @@ fn a_spanish_title_names_the_brand() {
 /// Proves that the order of reasons and states is not content, and that a record that was stored in the document's order counts as unchanged.
 #[test]
 fn order_is_no_content() {
-    let of = |reasons: [&str; 2], states: [&str; 2]| {
+    let fact_of = |reasons: [&str; 2], states: [&str; 2]| {
         let notices = [notice(&json!({"field_recall_reason": reasons, "field_states": states}))];
         map(STREAM, serde_json::to_vec(&notices).unwrap()).unwrap().observations.remove(0)
     };
-    let (one, other) = (of(["Salmonella", "Listeria"], ["Ohio", "Iowa"]), of(["Listeria", "Salmonella"], ["Iowa", "Ohio"]));
+    let (one, other) = (fact_of(["Salmonella", "Listeria"], ["Ohio", "Iowa"]), fact_of(["Listeria", "Salmonella"], ["Iowa", "Ohio"]));
     assert_eq!(one.data, other.data);
     assert_eq!((recall(&one).hazard.as_str(), recall(&one).distribution.as_str()), ("Listeria; Salmonella", "Iowa, Ohio"));
     let Some(schemas::facts::FactData::Recall(former)) = one.former else { panic!("no former record") };

@@ -146,9 +146,9 @@ fn a_failing_store_stops_no_other() {
         let ended = polls.polls("2026-09-30T10:00:00Z", |host, path| {
             if host == "bad.example" && path != "/robots.txt" { failure(path) } else { Ok(shop(path, &[&[7]])) }
         });
-        let of = |host: &str| ended.iter().find(|poll| poll.0 == host).unwrap();
-        assert!(!of("bad.example").1 && of("bad.example").2.contains(reason), "{reason}: {ended:?}");
-        assert!(of("good.example").1, "{ended:?}");
+        let poll_of = |host: &str| ended.iter().find(|poll| poll.0 == host).unwrap();
+        assert!(!poll_of("bad.example").1 && poll_of("bad.example").2.contains(reason), "{reason}: {ended:?}");
+        assert!(poll_of("good.example").1, "{ended:?}");
     }
 }
 

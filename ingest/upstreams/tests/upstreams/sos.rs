@@ -215,9 +215,9 @@ fn the_archive_of_iowa() {
     let present: Vec<&String> = pages.iter().flat_map(|page| &page.present).collect();
     assert!(present.len() == 4_495 && present.iter().any(|key| *key == "sos.ia/812347"), "{}", present.len());
     let fact = serde_json::to_value(&pages[2].observations[1].data).unwrap();
-    let of = |name: &str| fact[name].as_str().unwrap();
+    let text_of = |name: &str| fact[name].as_str().unwrap();
     assert_eq!(
-        ["stream", "entity", "name", "entityType", "day", "street", "city", "zip"].map(of),
+        ["stream", "entity", "name", "entityType", "day", "street", "city", "zip"].map(text_of),
         [
             "sos.ia",
             "812349",

@@ -270,9 +270,9 @@ impl Shared {
     }
 
     /// Returns something of each live generation that has it, with the names of the views.
-    fn of_live<T: Ord>(&self, of: impl Fn(&EmbeddedView) -> Option<T>) -> Vec<(&'static str, T)> {
+    fn of_live<T: Ord>(&self, value_of: impl Fn(&EmbeddedView) -> Option<T>) -> Vec<(&'static str, T)> {
         let slots = unpoisoned(self.slots.read());
-        let mut all: Vec<_> = slots.iter().filter_map(|(name, slot)| Some((*name, of(slot.live.as_ref()?)?))).collect();
+        let mut all: Vec<_> = slots.iter().filter_map(|(name, slot)| Some((*name, value_of(slot.live.as_ref()?)?))).collect();
         all.sort_unstable();
         all
     }

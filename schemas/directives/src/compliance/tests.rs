@@ -84,22 +84,22 @@ fn wordings() {
 /// Proves what is said about recurrence, also when the times are in another document, and that terminating actions are found.
 #[test]
 fn recurrence() {
-    let of = |text: &str, summary: &str| read(text, &[Span::new(0, text.len())], summary);
-    assert_eq!(of("Within 10 days, replace the bolt.", "").recurring, Recurring::No);
-    assert_eq!(of("Repeat the inspection thereafter at the intervals in the manual.", "").recurring, Recurring::Yes);
+    let compliance_of = |text: &str, summary: &str| read(text, &[Span::new(0, text.len())], summary);
+    assert_eq!(compliance_of("Within 10 days, replace the bolt.", "").recurring, Recurring::No);
+    assert_eq!(compliance_of("Repeat the inspection thereafter at the intervals in the manual.", "").recurring, Recurring::Yes);
     let referenced =
-        of("Comply with all required actions and compliance times specified in, and in accordance with, EASA AD 2024-0237.", "");
+        compliance_of("Comply with all required actions and compliance times specified in, and in accordance with, EASA AD 2024-0237.", "");
     assert_eq!((referenced.recurring, referenced.limits.len(), referenced.referenced.is_some()), (Recurring::Unknown, 0, true));
     assert_eq!(
-        of("Comply with all actions specified in EASA AD 2024-0237.", "This AD requires repetitive inspections.").recurring,
+        compliance_of("Comply with all actions specified in EASA AD 2024-0237.", "This AD requires repetitive inspections.").recurring,
         Recurring::Yes
     );
     for text in ["Before the first flight of each day, check the blade.", "At each annual inspection, check the belt."] {
-        assert_eq!(of(text, "").recurring, Recurring::Yes, "{text}");
+        assert_eq!(compliance_of(text, "").recurring, Recurring::Yes, "{text}");
     }
     assert_eq!(read("", &[], "").recurring, Recurring::Unknown);
     let text = "Do it every 10 hours. Installing the bolt is terminating action for the inspections.";
-    assert_eq!(of(text, "").terminating.unwrap().of(text), "Installing the bolt is terminating action for the inspections");
+    assert_eq!(compliance_of(text, "").terminating.unwrap().of(text), "Installing the bolt is terminating action for the inspections");
 }
 
 /// Proves that the span of a limit is its phrase.

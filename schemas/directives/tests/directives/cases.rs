@@ -26,8 +26,8 @@ fn no_silent_miss() {
         for aircraft in case["aircraft"].as_array().into_iter().flatten() {
             let (make, model) = (text_of(aircraft, "make"), text_of(aircraft, "model"));
             let (engine, propeller) = (pair(&aircraft["engine"]), pair(&aircraft["propeller"]));
-            let of = Aircraft { make: &make, model: &model, engine, propeller, ..Aircraft::default() };
-            let verdict = compare(&directive, &ResolvedAircraft::new(&of)).verdict;
+            let named = Aircraft { make: &make, model: &model, engine, propeller, ..Aircraft::default() };
+            let verdict = compare(&directive, &ResolvedAircraft::new(&named)).verdict;
             let is_right = match aircraft["verdict"].as_str() {
                 Some("NONE") => verdict == Verdict::None,
                 Some("MATCH") => verdict == Verdict::Match,

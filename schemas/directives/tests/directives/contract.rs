@@ -158,18 +158,18 @@ fn spellings() {
 /// Proves that a model is possible where the text or the owner leaves out the first part of its name, and that the end of a number is no model.
 #[test]
 fn names_without_their_first_part() {
-    let of = |holder: &str, applicability: &str| {
+    let directive_of = |holder: &str, applicability: &str| {
         let title = format!("Airworthiness Directives; {holder}");
         Text { holder, title: &title, applicability, ..Text::default() }.read().1
     };
-    let helicopters = of(
+    let helicopters = directive_of(
         "Airbus Helicopters Deutschland GmbH Helicopters",
         "This AD applies to all Airbus Helicopters Deutschland GmbH MBB-BK 117 A-1, MBB-BK 117 A-3, and MBB-BK 117 C-1 helicopters.",
     );
     for model in ["MBB-BK 117 A-1", "BK117 A-3", "BK 117C-1", "117 C-1"] {
         assert!(compare(&helicopters, &aircraft("Airbus Helicopters", model)).verdict >= Verdict::Possible, "{model}");
     }
-    let airplanes = of("Embraer S.A. Airplanes", "This AD applies to Embraer S.A. Model ERJ 190-100 STD and -100 LR airplanes.");
+    let airplanes = directive_of("Embraer S.A. Airplanes", "This AD applies to Embraer S.A. Model ERJ 190-100 STD and -100 LR airplanes.");
     for (model, verdict) in
         [("ERJ 190-100 STD", Verdict::Match), ("190-100 STD", Verdict::Match), ("100 STD", Verdict::None), ("EMB-120", Verdict::None)]
     {
@@ -198,8 +198,8 @@ fn serial_numbers() {
         (Some("28-21000"), Verdict::Match, Some(Reason::SerialListed)),
         (Some("28-7725290"), Verdict::Possible, Some(Reason::SerialNotListed)),
     ] {
-        let of = Aircraft { make: "Piper", model: "PA-28-140", serial, ..Aircraft::default() };
-        let outcome = compare(&directive, &ResolvedAircraft::new(&of));
+        let aircraft = Aircraft { make: "Piper", model: "PA-28-140", serial, ..Aircraft::default() };
+        let outcome = compare(&directive, &ResolvedAircraft::new(&aircraft));
         assert_eq!((outcome.verdict, outcome.cannot_decide.contains(&CannotDecide::SerialRange)), (verdict, true), "{serial:?}");
         assert!(reason.is_none_or(|reason| outcome.reasons.contains(&reason)), "{serial:?} {:?}", outcome.reasons);
     }

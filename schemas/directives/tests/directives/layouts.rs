@@ -107,9 +107,10 @@ fn engines_and_propellers() {
         ..Text::default()
     }
     .read();
-    let of = |propeller| ResolvedAircraft::new(&Aircraft { make: "Piper", model: "PA-28-140", propeller, ..Aircraft::default() });
-    assert_eq!(compare(&propeller, &of(Some(("Hartzell", "HC-C2YK-1")))).verdict, Verdict::Match);
-    assert_eq!(compare(&propeller, &of(None)).verdict, Verdict::None);
+    let with_propeller =
+        |propeller| ResolvedAircraft::new(&Aircraft { make: "Piper", model: "PA-28-140", propeller, ..Aircraft::default() });
+    assert_eq!(compare(&propeller, &with_propeller(Some(("Hartzell", "HC-C2YK-1")))).verdict, Verdict::Match);
+    assert_eq!(compare(&propeller, &with_propeller(None)).verdict, Verdict::None);
 
     // The question is about the engine or the propeller itself.
     let itself = |directive: &Directive, make: &str, model: &str| {
@@ -265,14 +266,14 @@ fn engines_of_several_makers() {
 /// engine that it names.
 #[test]
 fn several_holders() {
-    let of = |holder: &str, applicability: &str| {
+    let directive_of = |holder: &str, applicability: &str| {
         let title = format!("Airworthiness Directives; {holder}");
         Text { holder, title: &title, applicability, ..Text::default() }.read().1
     };
     let superior =
         "Superior Air Parts, Inc. (SAP) Engines and Lycoming Engines Reciprocating Engines With a Certain SAP Crankshaft Assembly";
     let text = "This AD applies to SAP Model IO-360-series and O-360-series engines and Lycoming Engines Model AEIO-360-, IO-360-, and O-360-series engines.";
-    let directive = of(superior, text);
+    let directive = directive_of(superior, text);
     for (make, model) in
         [("Lycoming", "O-360-A4A"), ("Superior Air Parts", "IO-360-B1B"), ("Textron Lycoming", "AEIO-360-A1A"), ("Lycoming", "IO-360")]
     {
@@ -281,13 +282,15 @@ fn several_holders() {
         assert_eq!(compare(&directive, &aircraft).verdict, Verdict::Match, "{make} {model}");
     }
     let continental = "Continental Aerospace Technologies, Inc., Lycoming Engines, and Textron Lycoming/Subsidiary of Textron, Inc. Reciprocating Engines";
-    let directive = of(continental, "This AD applies to Model O-200-A and O-320-E2A engines.");
-    let gliders =
-        of("DG Flugzeugbau GmbH and Schempp-Hirth Flugzeugbau GmbH Gliders", "This AD applies to Model DG-500MB and Nimbus-4M gliders.");
+    let directive = directive_of(continental, "This AD applies to Model O-200-A and O-320-E2A engines.");
+    let gliders = directive_of(
+        "DG Flugzeugbau GmbH and Schempp-Hirth Flugzeugbau GmbH Gliders",
+        "This AD applies to Model DG-500MB and Nimbus-4M gliders.",
+    );
     for (directive, make) in [(&directive, "CONTINENTAL"), (&directive, "LYCOMING"), (&gliders, "DG FLUGZEUGBAU"), (&gliders, "SCHEMPP")] {
         assert!(directive.makes.iter().any(|own| own == make), "{make} in {:?}", directive.makes);
     }
-    let both = of(
+    let both = directive_of(
         "General Electric Company Engines, and Various Restricted Category Rotorcraft",
         "This AD applies to General Electric Company Model CT7-8A engines, and various restricted category helicopters.",
     );
@@ -299,19 +302,19 @@ fn several_holders() {
 /// Proves that a whole series named with a hyphen, names with a number and the name that ends a list are read or noted.
 #[test]
 fn unusual_names() {
-    let of = |applicability: &str, make: &str, model: &str| {
+    let verdict_of = |applicability: &str, make: &str, model: &str| {
         let title = format!("Airworthiness Directives; {make} Airplanes");
         let (_, directive) = Text { holder: make, title: &title, applicability, ..Text::default() }.read();
         compare(&directive, &aircraft(make, model)).verdict
     };
     let airbus = "This AD applies to Airbus SAS Model A318, A319, A320, and A321-series airplanes, and Model A330-841 airplanes.";
-    assert_eq!([of(airbus, "Airbus SAS", "A321-211"), of(airbus, "Airbus SAS", "A320-214")], [Verdict::Match; 2]);
-    assert_eq!(of(airbus, "Airbus SAS", "A340-541"), Verdict::None);
+    assert_eq!([verdict_of(airbus, "Airbus SAS", "A321-211"), verdict_of(airbus, "Airbus SAS", "A320-214")], [Verdict::Match; 2]);
+    assert_eq!(verdict_of(airbus, "Airbus SAS", "A340-541"), Verdict::None);
     let gliders = "This AD applies to Schempp-Hirth Flugzeugbau GmbH Model Janus, Mini-Nimbus HS-7, Nimbus-2, and Standard Cirrus gliders.";
     for model in ["Janus", "Mini-Nimbus HS-7", "Nimbus-2", "Standard Cirrus"] {
-        assert!(of(gliders, "Schempp-Hirth Flugzeugbau GmbH", model) >= Verdict::Possible, "{model}");
+        assert!(verdict_of(gliders, "Schempp-Hirth Flugzeugbau GmbH", model) >= Verdict::Possible, "{model}");
     }
-    assert_eq!(of(gliders, "Schempp-Hirth Flugzeugbau GmbH", "Ventus-2a"), Verdict::None);
+    assert_eq!(verdict_of(gliders, "Schempp-Hirth Flugzeugbau GmbH", "Ventus-2a"), Verdict::None);
 }
 
 /// Proves what a title and an applicability say about the kind of product: parts whose maker has a noun in its name, products with a certain part, and

@@ -355,7 +355,7 @@ mod tests {
     /// version of a mark that stands is found by its serial number.
     #[test]
     fn rows_are_in_the_order_of_consonants() {
-        let of = |versions: &[(u32, u32, &str)]| {
+        let columns_of = |versions: &[(u32, u32, &str)]| {
             let mut columns = Columns::default();
             for (serial, since, text) in versions {
                 let entry = Entry { text: (*text).to_owned(), pseudo_marks: Vec::new(), classes: Classes::NONE, is_live: true };
@@ -365,10 +365,10 @@ mod tests {
             ordered.finish();
             ordered
         };
-        let one = of(&[(1, 1, "NALEX"), (2, 2, "BORTU"), (3, 3, "NOLIX"), (9, 4, "BORTU")]);
+        let one = columns_of(&[(1, 1, "NALEX"), (2, 2, "BORTU"), (3, 3, "NOLIX"), (9, 4, "BORTU")]);
         one.end(one.standing(2).unwrap(), 7);
         assert_eq!(one.standing(2), None);
-        let mut all = Columns::merged(&one, &of(&[(2, 7, "NALEX"), (4, 5, "BARTO")]));
+        let mut all = Columns::merged(&one, &columns_of(&[(2, 7, "NALEX"), (4, 5, "BARTO")]));
         all.finish();
         let rows: Vec<(u32, &str)> = (0..all.len()).map(|row| (all.serial(row), all.text(row))).collect();
         assert_eq!(rows, [(4, "BARTO"), (2, "BORTU"), (9, "BORTU"), (1, "NALEX"), (2, "NALEX"), (3, "NOLIX")]);

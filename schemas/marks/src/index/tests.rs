@@ -223,8 +223,9 @@ fn two_edits_are_found_at_any_length() {
     let mut random = StdRng::seed_from_u64(9);
     let letter = |random: &mut StdRng| char::from(random.random_range(b'A'..=b'Z'));
     let names: Vec<String> = (0..600_usize).map(|at| (0..9 + at % 24).map(|_| letter(&mut random)).collect()).collect();
-    let of = |text: &String| Entry { text: text.clone(), pseudo_marks: Vec::new(), classes: Classes::NONE, is_live: true };
-    let changes = (1..).zip(&names).map(|(seq, name)| Change { seq, serial: seq, is_new: true, was_live: false, after: Some(of(name)) });
+    let entry_of = |text: &String| Entry { text: text.clone(), pseudo_marks: Vec::new(), classes: Classes::NONE, is_live: true };
+    let changes =
+        (1..).zip(&names).map(|(seq, name)| Change { seq, serial: seq, is_new: true, was_live: false, after: Some(entry_of(name)) });
     let index = Index::default().apply(changes.collect(), 600, 0);
     for (serial, name) in (1..).zip(&names) {
         for _ in 0..6 {
@@ -254,8 +255,9 @@ fn near_letters_are_found_without_a_common_beginning() {
     // The letters are few, so that many marks have the same ones.
     let letter = |random: &mut StdRng| char::from(b"EAOINRSTLC"[random.random_range(0..10)]);
     let names: Vec<String> = (0..1_500_usize).map(|at| (0..7 + at % 54).map(|_| letter(&mut random)).collect()).collect();
-    let of = |text: &String| Entry { text: text.clone(), pseudo_marks: Vec::new(), classes: Classes::NONE, is_live: true };
-    let changes = (1..).zip(&names).map(|(seq, name)| Change { seq, serial: seq, is_new: true, was_live: false, after: Some(of(name)) });
+    let entry_of = |text: &String| Entry { text: text.clone(), pseudo_marks: Vec::new(), classes: Classes::NONE, is_live: true };
+    let changes =
+        (1..).zip(&names).map(|(seq, name)| Change { seq, serial: seq, is_new: true, was_live: false, after: Some(entry_of(name)) });
     let index = Index::default().apply(changes.collect(), names.len() as u32, 0);
     let mut found_by_prefix = [0; 5];
     for (serial, name) in (1..).zip(&names) {
@@ -311,9 +313,11 @@ fn keys_that_begin_alike_are_found() {
             texts.push(text);
         }
     }
-    let of = |text: String| Entry { text, pseudo_marks: Vec::new(), classes: Classes::NONE, is_live: true };
-    let changes: Vec<Change> =
-        (1..).zip(texts).map(|(seq, text)| Change { seq, serial: seq, is_new: true, was_live: false, after: Some(of(text)) }).collect();
+    let entry_of = |text: String| Entry { text, pseudo_marks: Vec::new(), classes: Classes::NONE, is_live: true };
+    let changes: Vec<Change> = (1..)
+        .zip(texts)
+        .map(|(seq, text)| Change { seq, serial: seq, is_new: true, was_live: false, after: Some(entry_of(text)) })
+        .collect();
     let seq = changes.len() as u32;
     let index = Index::default().apply(changes, seq, 0);
     let mut found_by_letters = [0; 13];
@@ -331,8 +335,8 @@ fn keys_that_begin_alike_are_found() {
 /// Proves that a check counts what it compares: the mark that a rule names is among the candidates that keys of this rule found.
 #[test]
 fn work_is_counted_by_rule() {
-    let of = |text: &str| Entry { text: text.to_owned(), pseudo_marks: Vec::new(), classes: Classes::NONE, is_live: true };
-    let change = |(seq, text): (u32, &str)| Change { seq, serial: seq, is_new: true, was_live: false, after: Some(of(text)) };
+    let entry_of = |text: &str| Entry { text: text.to_owned(), pseudo_marks: Vec::new(), classes: Classes::NONE, is_live: true };
+    let change = |(seq, text): (u32, &str)| Change { seq, serial: seq, is_new: true, was_live: false, after: Some(entry_of(text)) };
     let index = Index::default().apply((1..).zip(["TRUCOOL", "LUTEX", "QUILLBRISK"]).map(change).collect(), 3, 0);
     for (name, at, rule, hits) in [("Turcool", 3, Rule::S3, 1), ("Lutexal", 3, Rule::P3, 1), ("Lutexal", 1, Rule::P3, 0)] {
         let work = index.work(&Mark::new(name).unwrap(), at);

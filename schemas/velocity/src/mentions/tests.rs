@@ -16,9 +16,9 @@ fn mention(hour: i64, author: u32) -> Mention {
 
 /// The stories of a window, counted one by one.
 fn brute(mentions: &[Mention], from: i64, to: i64) -> Counted {
-    let of: Vec<&Mention> = mentions.iter().filter(|mention| (from + 1..=to).contains(&mention.hour)).collect();
+    let within: Vec<&Mention> = mentions.iter().filter(|mention| (from + 1..=to).contains(&mention.hour)).collect();
     let (mut authors, mut domains): (HashMap<u32, u64>, Vec<u32>) = (HashMap::new(), Vec::new());
-    for mention in of {
+    for mention in within {
         *authors.entry(mention.poster.author).or_default() += 1;
         domains.push(mention.poster.domain);
     }
@@ -71,7 +71,7 @@ fn the_order_does_not_matter() {
         let (n, authors) = (random.random_range(0..60), random.random_range(1..40));
         let all = random_mentions(&mut random, n, authors);
         let (old, mut recent): (Vec<Mention>, Vec<Mention>) = all.into_iter().partition(|one| one.hour <= NEWEST - NAMED_HOURS);
-        let of = |recent: &[Mention]| {
+        let mentions_with = |recent: &[Mention]| {
             let mut row = Mentions::of(old.iter().copied());
             row.settle(NEWEST);
             for one in recent {
@@ -79,10 +79,10 @@ fn the_order_does_not_matter() {
             }
             row
         };
-        let expected = of(&recent);
+        let expected = mentions_with(&recent);
         recent.shuffle(&mut random);
-        assert_eq!(of(&recent), expected);
-        assert_eq!(serde_json::to_string(&of(&recent)).unwrap(), serde_json::to_string(&expected).unwrap());
+        assert_eq!(mentions_with(&recent), expected);
+        assert_eq!(serde_json::to_string(&mentions_with(&recent)).unwrap(), serde_json::to_string(&expected).unwrap());
     }
 }
 

@@ -11,9 +11,9 @@ const REVISION_DIGITS_MAX: usize = 2;
 pub(crate) fn ids_of(text: &str) -> Vec<String> {
     let number = normal_number(text);
     let (digits, revision) = number.split_at(number.bytes().take_while(u8::is_ascii_digit).count());
-    let is_revision = |of: &&str| (1..=REVISION_DIGITS_MAX).contains(&of.len()) && of.bytes().all(|byte| byte.is_ascii_digit());
+    let is_revision = |text: &&str| (1..=REVISION_DIGITS_MAX).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
     let revision = match revision.strip_prefix('R').filter(is_revision) {
-        Some(of) => format!(" R{of}"),
+        Some(revision) => format!(" R{revision}"),
         None if revision.is_empty() => String::new(),
         None => return Vec::new(),
     };

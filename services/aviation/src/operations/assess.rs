@@ -296,7 +296,7 @@ mod tests {
     /// cut.
     #[test]
     fn unknown_makes_are_noted() {
-        let of = |tail: &str, make: &str, engine: Option<&str>| FleetItem {
+        let item_of = |tail: &str, make: &str, engine: Option<&str>| FleetItem {
             tail: tail.to_owned(),
             make: make.to_owned(),
             model: "PA-28-140".to_owned(),
@@ -308,13 +308,13 @@ mod tests {
             let checked = check_items(items).unwrap();
             first_notes(&checked.iter().flat_map(|item| unknown_makes(item, &[])).collect::<Vec<_>>())
         };
-        assert_eq!(note(vec![of("N1", "Piper", Some("Lycoming"))]), None);
-        let noted = note(vec![of("N1", "Piper", None), of("N2", "Pipper", Some("Lycomming"))]).unwrap();
+        assert_eq!(note(vec![item_of("N1", "Piper", Some("Lycoming"))]), None);
+        let noted = note(vec![item_of("N1", "Piper", None), item_of("N2", "Pipper", Some("Lycomming"))]).unwrap();
         assert!(noted.starts_with("N2: the make \"Pipper\" is not known; the nearest known makes are PIPER"), "{noted}");
         assert!(noted.contains("\"Lycomming\"") && noted.contains("LYCOMING") && !noted.contains("N1"), "{noted}");
-        let without = FleetItem { engine_model: Some("O-320-E2A".to_owned()), ..of("N3", "Piper", None) };
+        let without = FleetItem { engine_model: Some("O-320-E2A".to_owned()), ..item_of("N3", "Piper", None) };
         assert!(note(vec![without]).unwrap().starts_with("N3: without engineMake directives"));
-        let many = (1..=9).map(|number| of(&format!("N{number}"), "Qqqqqqqqqq", None)).collect();
+        let many = (1..=9).map(|number| item_of(&format!("N{number}"), "Qqqqqqqqqq", None)).collect();
         assert!(note(many).unwrap().ends_with("The same holds for 4 more"));
     }
 }

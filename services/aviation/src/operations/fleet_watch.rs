@@ -76,15 +76,15 @@ mod tests {
     /// Proves that the aircraft of a stored fleet are those that an assessment stored, with their engines, and that one that cannot be read is an error.
     #[test]
     fn aircraft_of_fleets() {
-        let of = |aircraft| StoredFleet { id: "fleet_1".into(), name: "default".into(), aircraft, made_at: 0, changed_at: 0 };
-        let stored = of(json!([
+        let fleet_with = |aircraft| StoredFleet { id: "fleet_1".into(), name: "default".into(), aircraft, made_at: 0, changed_at: 0 };
+        let stored = fleet_with(json!([
             { "tail": "N1", "make": "Piper", "model": "PA-28-140", "hoursTIS": 1.5, "engineMake": "Lycoming", "engineModel": "O-320-E2A" },
             { "tail": "N2", "make": "Cessna", "model": "172S", "compliance": [{ "ad": "2011-10-09" }] },
         ]));
         let aircraft = aircraft_of(&stored).unwrap();
         assert_eq!(aircraft.iter().map(|one| one.airframe.form.as_str()).collect::<Vec<_>>(), ["PA28140", "172S"]);
         assert_eq!((aircraft[0].engine.as_ref().map(|engine| engine.form.as_str()), &aircraft[1].engine), (Some("O320E2A"), &None));
-        assert!(aircraft_of(&of(json!({}))).is_err() && aircraft_of(&of(json!([]))).unwrap().is_empty());
+        assert!(aircraft_of(&fleet_with(json!({}))).is_err() && aircraft_of(&fleet_with(json!([]))).unwrap().is_empty());
         assert_eq!((fleet_name(" a ").unwrap().as_str(), fleet_name(" ").is_err(), fleet_default().as_str()), ("a", true, "default"));
     }
 }

@@ -145,7 +145,7 @@ async fn end_watches(call: &Call, fleet_id: &str) -> Result<(), Problem> {
     let watches = SavedItems::watches(call, SOURCE.service);
     for watch in watches.list().await? {
         let of_fleet = Filter::from_canonical(&watch.filter).and_then(|filter| filter.fleet);
-        if of_fleet.is_some_and(|of| of.id == fleet_id) {
+        if of_fleet.is_some_and(|fleet| fleet.id == fleet_id) {
             watches.delete(&watch).await?;
         }
     }

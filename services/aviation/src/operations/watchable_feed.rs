@@ -102,7 +102,7 @@ mod tests {
     /// Proves that a watch names a make and model or a fleet, and that its message says which.
     #[test]
     fn entities() {
-        let of = |json: Value| serde_json::from_value::<WatchedEntity>(json).unwrap();
+        let entity_from = |json: Value| serde_json::from_value::<WatchedEntity>(json).unwrap();
         for (entity, parameter) in [
             (json!({ "make": "Piper", "model": "PA-28-140" }), None),
             (json!({ "fleet": " default " }), None),
@@ -113,12 +113,12 @@ mod tests {
             (json!({ "make": "Piper", "fleet": "default" }), Some("fleet")),
             (json!({ "fleet": " " }), Some("fleet")),
         ] {
-            let parsed = Aviation::parse_entity(of(entity.clone()));
+            let parsed = Aviation::parse_entity(entity_from(entity.clone()));
             assert_eq!(parsed.as_ref().err().map(|problem| problem.parameter.as_str()), parameter, "{entity}");
         }
-        let of_make = Aviation::message(of(json!({ "make": "Piper", "model": "PA-28-140" })), Vec::new());
+        let of_make = Aviation::message(entity_from(json!({ "make": "Piper", "model": "PA-28-140" })), Vec::new());
         assert_eq!((&of_make["event"], &of_make["make"], of_make.get("fleet")), (&json!("aviation.directive"), &json!("Piper"), None));
-        let of_fleet = Aviation::message(of(json!({ "fleet": "default" })), Vec::new());
+        let of_fleet = Aviation::message(entity_from(json!({ "fleet": "default" })), Vec::new());
         assert_eq!((&of_fleet["fleet"], of_fleet.get("make")), (&json!("default"), None));
     }
 }

@@ -166,11 +166,11 @@ impl Recipient {
     }
 }
 
-/// The awards and dollars by the field that `of` names, the largest sum first.
-fn sums(awards: &[Award], of: impl Fn(&Award) -> &String) -> Vec<Sum> {
+/// The awards and dollars by the field that `name_of` returns, the largest sum first.
+fn sums(awards: &[Award], name_of: impl Fn(&Award) -> &String) -> Vec<Sum> {
     let mut all: BTreeMap<&String, (usize, i64)> = BTreeMap::new();
-    for award in awards.iter().filter(|award| !of(award).is_empty()) {
-        let (count, cents) = all.entry(of(award)).or_default();
+    for award in awards.iter().filter(|award| !name_of(award).is_empty()) {
+        let (count, cents) = all.entry(name_of(award)).or_default();
         *count += 1;
         *cents = cents.saturating_add(award.amount_cents.unwrap_or(0));
     }

@@ -124,7 +124,7 @@ mod tests {
             amount_cents: Some(1_250_000),
             ..Award::default()
         };
-        let of = |json: serde_json::Value| filter_of::<Filter>(&json).unwrap();
+        let filter_from = |json: serde_json::Value| filter_of::<Filter>(&json).unwrap();
         let takes = [
             (serde_json::json!({}), true),
             (
@@ -148,7 +148,7 @@ mod tests {
             let filter = Filter { naics: vec![wrong.into()], ..Filter::default() };
             assert_eq!(filter.normalize().unwrap_err().parameter, "naics", "{wrong}");
         }
-        assert_eq!(of(serde_json::json!({"naics": ["61", "54", "61"]})).canonical(), r#"{"naics":["54","61"]}"#);
+        assert_eq!(filter_from(serde_json::json!({"naics": ["61", "54", "61"]})).canonical(), r#"{"naics":["54","61"]}"#);
     }
 
     /// Proves that changes of long ago match only if they are asked for, also those that older versions wrote; and that the default adds nothing to the

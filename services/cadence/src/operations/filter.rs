@@ -84,7 +84,7 @@ mod tests {
             "record": { "id": "shop.example/7", "store": "shop.example", "niche": "sneakers", "item": "Café Runner", "vendor": "Hill" }
         });
         let change: Change = serde_json::from_value(change).unwrap();
-        let of = |json: serde_json::Value| serde_json::from_value::<Filter>(json).unwrap().normalize().unwrap();
+        let filter_from = |json: serde_json::Value| serde_json::from_value::<Filter>(json).unwrap().normalize().unwrap();
         for (filter, expected) in [
             (serde_json::json!({}), true),
             (serde_json::json!({ "restocks": true, "query": "cafe run", "niche": "Sneakers", "store": "SHOP.example" }), true),
@@ -93,14 +93,14 @@ mod tests {
             (serde_json::json!({ "query": "cafe walker" }), false),
             (serde_json::json!({ "niche": "art" }), false),
         ] {
-            assert_eq!(of(filter.clone()).matches(&change), expected, "{filter}");
+            assert_eq!(filter_from(filter.clone()).matches(&change), expected, "{filter}");
         }
-        let excluded = |store: &str| of(serde_json::json!({ "item": "shop.example/7", "store": store })).contradiction().is_some();
+        let excluded = |store: &str| filter_from(serde_json::json!({ "item": "shop.example/7", "store": store })).contradiction().is_some();
         assert_eq!(["other.example", "SHOP.example"].map(excluded), [true, false]);
         let mut quiet = change.clone();
         quiet.details.restock = None;
-        assert!(!of(serde_json::json!({ "restocks": true })).matches(&quiet));
-        assert_eq!(of(serde_json::json!({ "item": "a/1" })).term_queries(), [TermQuery::Exact("id", vec!["a/1".to_owned()])]);
+        assert!(!filter_from(serde_json::json!({ "restocks": true })).matches(&quiet));
+        assert_eq!(filter_from(serde_json::json!({ "item": "a/1" })).term_queries(), [TermQuery::Exact("id", vec!["a/1".to_owned()])]);
         let wrong: Filter = serde_json::from_value(serde_json::json!({ "query": "?!" })).unwrap();
         assert_eq!(wrong.normalize().unwrap_err().parameter, "query");
     }

@@ -187,24 +187,24 @@ mod tests {
     fn rows_are_decoded_once() {
         let states = KnownStates::default();
         let row = |niche: &str| serde_json::to_vec(&StoreState { niche: niche.to_owned(), ..StoreState::default() }).unwrap();
-        let of = |host: &str, niche: &str| states.of_row(host, &row(niche)).unwrap();
-        let first = of("a.example", "art");
-        assert!(Arc::ptr_eq(&first, &of("a.example", "art")), "the same bytes are not decoded again");
-        assert_eq!((of("a.example", "toys").niche.as_str(), of("b.example", "art").niche.as_str()), ("toys", "art"));
+        let state_of = |host: &str, niche: &str| states.of_row(host, &row(niche)).unwrap();
+        let first = state_of("a.example", "art");
+        assert!(Arc::ptr_eq(&first, &state_of("a.example", "art")), "the same bytes are not decoded again");
+        assert_eq!((state_of("a.example", "toys").niche.as_str(), state_of("b.example", "art").niche.as_str()), ("toys", "art"));
         assert!(states.of_row("a.example", b"{").is_err());
-        assert_eq!(of("a.example", "toys").niche, "toys");
+        assert_eq!(state_of("a.example", "toys").niche, "toys");
     }
 
     /// Proves that a niche is found in any case, and that an unknown one is refused with all known ones, each once, and the nearest.
     #[test]
     fn an_unknown_niche_is_refused_with_the_known_ones() {
         let known = ["toys", "sneakers", "toys"].map(str::to_owned);
-        let of = |text: &str, known: &[String]| key_of(text, known.iter()).map_err(|problem| (problem.parameter, problem.detail));
-        assert_eq!(of("Sneakers", &known), Ok("sneakers".to_owned()));
+        let key_named = |text: &str, known: &[String]| key_of(text, known.iter()).map_err(|problem| (problem.parameter, problem.detail));
+        assert_eq!(key_named("Sneakers", &known), Ok("sneakers".to_owned()));
         let refused = |detail: &str| Err(("niche".to_owned(), detail.to_owned()));
-        assert_eq!(of("x", &known), refused("niche: \"x\" is not one of sneakers, toys"));
-        assert_eq!(of("sneaker", &known), refused("niche: \"sneaker\" is not one of sneakers, toys, did you mean \"sneakers\"?"));
-        assert_eq!(of("x", &[]), refused("niche: \"x\" is not a niche, and none is known yet"));
+        assert_eq!(key_named("x", &known), refused("niche: \"x\" is not one of sneakers, toys"));
+        assert_eq!(key_named("sneaker", &known), refused("niche: \"sneaker\" is not one of sneakers, toys, did you mean \"sneakers\"?"));
+        assert_eq!(key_named("x", &[]), refused("niche: \"x\" is not a niche, and none is known yet"));
     }
 
     /// Proves that a store, or an item of a store, that is not configured is refused with the nearest one, and that every store is known without any

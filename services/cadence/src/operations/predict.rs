@@ -431,22 +431,22 @@ mod tests {
             entry("b/1", "COURT  PRINT 1!", 2),
             entry("a/4", "Court Print 1 Deluxe", 12),
         ];
-        let of = |query: &str| {
+        let found_by = |query: &str| {
             let wanted = words(&[query]);
             let mut found: Vec<&Entry> = entries.iter().filter(|entry| have(&entry.words, &wanted)).collect();
             found.sort_by_cached_key(|entry| rank(entry, &wanted));
             found.iter().map(|entry| entry.id.as_str()).collect::<Vec<_>>()
         };
-        assert_eq!(of("court print 1"), ["b/1", "a/2", "a/4", "a/3", "a/1"]);
-        assert_eq!(of("Court Print 10"), ["a/3"]);
-        assert_eq!(of("court hill"), ["a/4", "a/3", "a/1", "b/1", "a/2"]);
-        assert_eq!(of("print court 1"), ["a/4", "a/3", "a/1", "b/1", "a/2"]);
+        assert_eq!(found_by("court print 1"), ["b/1", "a/2", "a/4", "a/3", "a/1"]);
+        assert_eq!(found_by("Court Print 10"), ["a/3"]);
+        assert_eq!(found_by("court hill"), ["a/4", "a/3", "a/1", "b/1", "a/2"]);
+        assert_eq!(found_by("print court 1"), ["a/4", "a/3", "a/1", "b/1", "a/2"]);
     }
 
     /// Proves which arguments belong together, and that the missing or superfluous one is named.
     #[test]
     fn arguments_that_belong_together() {
-        let of = |given: Value| {
+        let check_arguments = |given: Value| {
             let arguments: Arguments = serde_json::from_value(given).unwrap();
             arguments.wanted().map(|_| ()).map_err(|problem| problem.parameter)
         };
@@ -456,7 +456,7 @@ mod tests {
             json!({ "niche": "n", "query": "q" }),
             json!({ "niche": "n", "query": "q", "store": "a" }),
         ] {
-            assert_eq!(of(good.clone()), Ok(()), "{good}");
+            assert_eq!(check_arguments(good.clone()), Ok(()), "{good}");
         }
         for (bad, parameter) in [
             (json!({}), "item"),
@@ -467,7 +467,7 @@ mod tests {
             (json!({ "item": "a/1", "query": "q" }), "item"),
             (json!({ "item": "a/1", "store": "a" }), "item"),
         ] {
-            assert_eq!(of(bad.clone()), Err(parameter.to_owned()), "{bad}");
+            assert_eq!(check_arguments(bad.clone()), Err(parameter.to_owned()), "{bad}");
         }
     }
 

@@ -261,12 +261,12 @@ mod tests {
     /// Proves the labels of the other worked examples.
     #[test]
     fn labels() {
-        let of = |gaps: &[f64]| {
+        let predict_from = |gaps: &[f64]| {
             let events = ending(LAST, gaps);
             predict(&basis(&events, "2026-11-02T00:00:00Z"))
         };
-        assert_eq!(of(&[14.0; 8]).confidence, Confidence::High);
-        let irregular = of(&[4.0, 12.0, 5.0, 20.0, 9.0, 7.0, 15.0]);
+        assert_eq!(predict_from(&[14.0; 8]).confidence, Confidence::High);
+        let irregular = predict_from(&[4.0, 12.0, 5.0, 20.0, 9.0, 7.0, 15.0]);
         assert_eq!((irregular.confidence, irregular.median_gap_days), (Confidence::Low, Some(9.0)));
         assert_eq!(irregular.variation.map(|cv| shown(cv, 3)).as_deref(), Some("0.659"));
         let last = LAST.parse::<Timestamp>().unwrap().as_millisecond();

@@ -145,10 +145,10 @@ mod tests {
     /// Proves that a watch names an item, or a niche and a query, and that it selects restocks.
     #[test]
     fn entities() {
-        let of = |json: Value| Cadence::parse_entity(serde_json::from_value(json).unwrap());
-        let (_, filter) = of(json!({ "item": "shop.example/7" })).unwrap();
+        let entity_from = |json: Value| Cadence::parse_entity(serde_json::from_value(json).unwrap());
+        let (_, filter) = entity_from(json!({ "item": "shop.example/7" })).unwrap();
         assert_eq!((filter.item.as_deref(), filter.restocks), (Some("shop.example/7"), true));
-        assert!(of(json!({ "niche": "art", "query": "figure" })).unwrap().1.restocks);
+        assert!(entity_from(json!({ "niche": "art", "query": "figure" })).unwrap().1.restocks);
         for (entity, field) in [
             (json!({}), "item"),
             (json!({ "niche": "art" }), "query"),
@@ -156,7 +156,7 @@ mod tests {
             (json!({ "item": "a/1", "niche": "art" }), "item"),
             (json!({ "niche": "art", "query": "!" }), "query"),
         ] {
-            assert_eq!(of(entity.clone()).unwrap_err().parameter, field, "{entity}");
+            assert_eq!(entity_from(entity.clone()).unwrap_err().parameter, field, "{entity}");
         }
     }
 }

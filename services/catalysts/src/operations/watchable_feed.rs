@@ -93,17 +93,17 @@ mod tests {
     /// something to say.
     #[test]
     fn changes_have_their_fields_in_one_object() {
-        let of = |is_late: bool, before: Option<Catalyst>| {
+        let change_with = |is_late: bool, before: Option<Catalyst>| {
             let record = Catalyst { id: "cat/1".into(), ..Catalyst::default() };
             let change = json!({ "event": "modified", "seq": 7, "recordedAt": "2026-11-20T10:00:00Z", "slipDays": 30, "backfill": is_late, "record": record });
             let change: Element<Catalyst> = serde_json::from_value(change).unwrap();
             serde_json::to_value(Changed::from(Item { change, before })).unwrap()
         };
-        let plain = of(false, None);
+        let plain = change_with(false, None);
         assert_eq!((&plain["id"], &plain["slipDays"], &plain["event"]), (&json!("cat/1"), &json!(30), &json!("modified")));
         assert_eq!((&plain["seq"], &plain["recordedAt"]), (&json!(7), &json!("2026-11-20T10:00:00Z")));
         assert!(["backfill", "before", "record"].iter().all(|name| plain.get(name).is_none()), "{plain}");
-        let late = of(true, Some(Catalyst { id: "cat/0".into(), ..Catalyst::default() }));
+        let late = change_with(true, Some(Catalyst { id: "cat/0".into(), ..Catalyst::default() }));
         assert_eq!((&late["backfill"], &late["before"]["id"]), (&json!(true), &json!("cat/0")));
     }
 
@@ -119,19 +119,19 @@ mod tests {
     /// Proves what can be watched, and that anything else is refused with the nearest known type.
     #[test]
     fn entities() {
-        let of = |kind: &str, value: &str| {
+        let filter_for = |kind: &str, value: &str| {
             let entity = WatchedEntity { entity: Entity { kind: kind.into(), value: value.into() } };
             Catalysts::parse_entity(entity)
                 .map(|(entity, filter)| (entity.entity.kind, filter.canonical()))
                 .map_err(|problem| problem.detail)
         };
-        assert_eq!(of("Ticker", "f"), Ok(("ticker".into(), r#"{"ticker":"F"}"#.into())));
-        assert_eq!(of("drug", "Bolunib"), Ok(("drug".into(), r#"{"drug":"bolunib"}"#.into())));
-        assert_eq!(of("kind", "PDUFA"), Ok(("kind".into(), r#"{"kind":"pdufa"}"#.into())));
+        assert_eq!(filter_for("Ticker", "f"), Ok(("ticker".into(), r#"{"ticker":"F"}"#.into())));
+        assert_eq!(filter_for("drug", "Bolunib"), Ok(("drug".into(), r#"{"drug":"bolunib"}"#.into())));
+        assert_eq!(filter_for("kind", "PDUFA"), Ok(("kind".into(), r#"{"kind":"pdufa"}"#.into())));
         for (kind, value, part) in
             [("tickr", "F", "ticker"), ("kind", "readot", "readout"), ("drug", "ab", "3 letters"), ("ticker", " ", "not a ticker")]
         {
-            let refusal = of(kind, value).unwrap_err();
+            let refusal = filter_for(kind, value).unwrap_err();
             assert!(refusal.contains(part), "{kind} {value}: {refusal}");
         }
     }

@@ -257,12 +257,12 @@ mod tests {
     /// Proves that a docket of its own identifies a meeting, and that a docket for all meetings does not.
     #[test]
     fn identities() {
-        let of = |dockets: &[&str]| {
+        let notice_with = |dockets: &[&str]| {
             let docket_ids = dockets.iter().map(|docket| (*docket).to_owned()).collect();
             identity(&MeetingFact { number: "2026-1".into(), docket_ids, ..MeetingFact::default() })
         };
         assert_eq!(
-            (of(&["FDA-2026-N-0001"]), of(&["FDA-2026-N-0001", "FDA-2026-N-4321"]), of(&[])),
+            (notice_with(&["FDA-2026-N-0001"]), notice_with(&["FDA-2026-N-0001", "FDA-2026-N-4321"]), notice_with(&[])),
             ("2026-1".into(), "FDA-2026-N-4321".into(), "2026-1".into())
         );
     }

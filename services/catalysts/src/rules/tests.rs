@@ -172,9 +172,9 @@ fn drugs_of_trials() {
         ("Study of Shamab", &[("DRUG", "Shamab")], "Shamab"),
         ("Study of Bolunib", &[("DRUG", "\u{2014}"), ("DRUG", "Bolunib")], "Bolunib"),
     ] {
-        let of = |(kind, name): &(&str, &str)| Intervention { kind: (*kind).into(), name: (*name).into() };
+        let intervention_of = |(kind, name): &(&str, &str)| Intervention { kind: (*kind).into(), name: (*name).into() };
         for is_reversed in [false, true] {
-            let mut listed: Vec<Intervention> = interventions.iter().map(of).collect();
+            let mut listed: Vec<Intervention> = interventions.iter().map(intervention_of).collect();
             if is_reversed {
                 listed.reverse();
             }

@@ -336,9 +336,10 @@ mod tests {
     /// Proves that a page says how many of its leads were not compared with others of their name.
     #[test]
     fn leads_that_were_not_compared_are_said() {
-        let of = |field: &str| Lead { evidence: vec![Evidence { field: field.to_owned(), ..Evidence::default() }], ..Lead::default() };
-        assert_eq!(not_compared_note(&[of("classdef"), Lead::default()]), None);
-        let note = not_compared_note(&[of("classdef"), of(NOT_COMPARED), of(NOT_COMPARED)]).unwrap();
+        let lead_with =
+            |field: &str| Lead { evidence: vec![Evidence { field: field.to_owned(), ..Evidence::default() }], ..Lead::default() };
+        assert_eq!(not_compared_note(&[lead_with("classdef"), Lead::default()]), None);
+        let note = not_compared_note(&[lead_with("classdef"), lead_with(NOT_COMPARED), lead_with(NOT_COMPARED)]).unwrap();
         assert!(note.ends_with("one business: 2"), "{note}");
     }
 
@@ -346,16 +347,16 @@ mod tests {
     #[test]
     fn days_of_tiers() {
         let today = Date::constant(2026, 11, 20);
-        let of = |days, tier: Option<&str>| {
+        let range_of = |days, tier: Option<&str>| {
             let arguments = Arguments { days, tier: tier.map(str::to_owned), after: None };
             arguments.days(today).unwrap().map(|range| format!("{}..{}", range.start(), range.end()))
         };
-        assert_eq!(of(7, None).as_deref(), Some("2026-11-14..2027-11-21"));
-        assert_eq!(of(90, Some("HOT")).as_deref(), Some("2026-11-14..2027-11-21"));
-        assert_eq!(of(3, Some("hot")).as_deref(), Some("2026-11-18..2027-11-21"));
-        assert_eq!(of(90, Some("warm")).as_deref(), Some("2026-10-22..2026-11-13"));
-        assert_eq!(of(90, Some("cool")).as_deref(), Some("2026-08-23..2026-10-21"));
-        assert_eq!((of(7, Some("warm")), of(30, Some("cool"))), (None, None));
+        assert_eq!(range_of(7, None).as_deref(), Some("2026-11-14..2027-11-21"));
+        assert_eq!(range_of(90, Some("HOT")).as_deref(), Some("2026-11-14..2027-11-21"));
+        assert_eq!(range_of(3, Some("hot")).as_deref(), Some("2026-11-18..2027-11-21"));
+        assert_eq!(range_of(90, Some("warm")).as_deref(), Some("2026-10-22..2026-11-13"));
+        assert_eq!(range_of(90, Some("cool")).as_deref(), Some("2026-08-23..2026-10-21"));
+        assert_eq!((range_of(7, Some("warm")), range_of(30, Some("cool"))), (None, None));
         let note = |days, tier: Option<&str>| Arguments { days, tier: tier.map(str::to_owned), after: None }.no_day_note(today).unwrap();
         assert_eq!(note(7, Some("WARM")).as_deref(), Some("no day of the last 7 is warm, so there are no leads; ask for more `days`"));
         assert_eq!((note(8, Some("warm")), note(1, Some("hot")), note(1, None)), (None, None, None));

@@ -69,20 +69,20 @@ mod tests {
     /// Proves that a watch names at least one condition, and that one by tier is refused with the reason.
     #[test]
     fn conditions_of_watches() {
-        let of = |filter: Value| {
+        let entity_from = |filter: Value| {
             let entity = serde_json::from_value::<WatchedEntity>(json!({ "filter": filter })).unwrap();
             Coverage::parse_entity(entity).map(|(entity, _)| entity.filter).map_err(|problem| problem.detail)
         };
         let all = json!({"state": "co", "coverageLine": "cargo", "source": "FMCSA", "basis": "mandated", "trigger": "new_carrier"});
-        let parsed = serde_json::to_value(of(all).unwrap()).unwrap();
+        let parsed = serde_json::to_value(entity_from(all).unwrap()).unwrap();
         let expected = json!({"state": "CO", "coverageLine": "CARGO", "source": "fmcsa", "basis": "MANDATED", "trigger": "new_carrier"});
         assert_eq!(parsed, expected);
         for tier in [json!({"tier": "hot"}), json!({"tier": "cool", "state": "CO"})] {
-            let detail = of(tier).unwrap_err();
+            let detail = entity_from(tier).unwrap_err();
             assert!(detail.starts_with("filter.tier: ") && detail.contains("follows from the day"), "{detail}");
         }
-        assert!(of(json!({})).unwrap_err().contains("at least one of state"));
-        assert!(of(json!({"state": "Colorado"})).unwrap_err().contains("filter.state"));
+        assert!(entity_from(json!({})).unwrap_err().contains("at least one of state"));
+        assert!(entity_from(json!({"state": "Colorado"})).unwrap_err().contains("filter.state"));
     }
 
     /// Proves the members of a message: its event, the filter, the changes, and what the leads are not.

@@ -231,14 +231,14 @@ const LIABILITY: &str = "AUTO_LIABILITY_BIPD MANDATED new_carrier 2026-11-18 fmc
 /// Proves the rows of the contract's table about carriers: for hire, household goods, hazardous materials, private.
 #[test]
 fn new_carriers() {
-    let of = |data: CarrierFact| engine(&[census(data)]).short();
-    assert_eq!(of(carrier()), [LIABILITY, "CARGO LIKELY new_carrier 2026-11-18 fmcsa -"]);
+    let leads_of = |data: CarrierFact| engine(&[census(data)]).short();
+    assert_eq!(leads_of(carrier()), [LIABILITY, "CARGO LIKELY new_carrier 2026-11-18 fmcsa -"]);
     let household = CarrierFact { cargo: vec!["crgo_household".into()], ..carrier() };
-    assert_eq!(of(household), [LIABILITY, "CARGO MANDATED new_carrier 2026-11-18 fmcsa 5000"]);
+    assert_eq!(leads_of(household), [LIABILITY, "CARGO MANDATED new_carrier 2026-11-18 fmcsa 5000"]);
     let hazardous = engine(&[census(CarrierFact { hm_ind: "Y".into(), ..carrier() })]);
     assert_eq!(hazardous.short()[0], "AUTO_LIABILITY_BIPD MANDATED new_carrier 2026-11-18 fmcsa -");
     assert!(hazardous.leads()[0].mandate.rule.contains("1,000,000 to 5,000,000 by class"));
-    let private = of(CarrierFact { classdef: "PRIVATE PROPERTY".into(), ..carrier() });
+    let private = leads_of(CarrierFact { classdef: "PRIVATE PROPERTY".into(), ..carrier() });
     assert_eq!(private, ["AUTO_LIABILITY_BIPD POSSIBLE new_carrier 2026-11-18 fmcsa -"]);
     // No lead: an inactive carrier, one of another country, one that was registered long before it was seen.
     for none in [
@@ -246,7 +246,7 @@ fn new_carriers() {
         CarrierFact { state: "ON".into(), ..carrier() },
         CarrierFact { added: "2026-08-01".into(), ..carrier() },
     ] {
-        assert!(of(none).is_empty());
+        assert!(leads_of(none).is_empty());
     }
     assert!(engine(&[looked_up()]).short().is_empty(), "a look-up is no new carrier");
 }
@@ -278,9 +278,10 @@ fn a_whole_lead() {
 fn nonsense_and_earlier_numbers_are_evidence() {
     let data = CarrierFact { power_units: "92901".into(), truck_units: "92901".into(), prior_revoked: true, ..carrier() };
     let lead = engine(&[census(data)]).leads().remove(0);
-    let of = |field: &str| lead.evidence.iter().filter(|fact| fact.field == field).map(|fact| fact.value.clone()).collect::<Vec<_>>();
-    assert_eq!(of("truck_units"), ["1000", "92901 is implausible for a new carrier and was read as 1000"]);
-    assert_eq!((of("power_units").len(), of("prior_revoke_flag")), (1, vec!["Y".to_owned()]));
+    let evidence_of =
+        |field: &str| lead.evidence.iter().filter(|fact| fact.field == field).map(|fact| fact.value.clone()).collect::<Vec<_>>();
+    assert_eq!(evidence_of("truck_units"), ["1000", "92901 is implausible for a new carrier and was read as 1000"]);
+    assert_eq!((evidence_of("power_units").len(), evidence_of("prior_revoke_flag")), (1, vec!["Y".to_owned()]));
 }
 
 /// Proves the rows about authority: a broker needs a bond. A reinstatement and a revocation are no grant, and an authority that is revoked withdraws its
@@ -313,14 +314,14 @@ fn authorities() {
 #[test]
 fn lapses() {
     let lapse = ["AUTO_LIABILITY_BIPD MANDATED insurance_lapse 2026-11-25 fmcsa 750000"];
-    let of = |more: Vec<Fact<CoverageFact>>| {
+    let leads_after = |more: Vec<Fact<CoverageFact>>| {
         let facts: Vec<Fact<CoverageFact>> = [looked_up(), cancellation("2026-11-25")].into_iter().chain(more).collect();
         engine(&facts).short()
     };
-    assert_eq!(of(vec![on_file("0")]), lapse);
-    assert_eq!(of(vec![on_file("0"), filing("SLHMI251800", "2025-11-25")]), lapse, "the cancelled filing in another spelling");
-    assert!(of(vec![on_file("0"), filing("B-1", "2026-11-20")]).is_empty(), "another filing is in force");
-    assert!(of(vec![on_file("750000")]).is_empty() && of(vec![on_file("")]).is_empty() && of(vec![]).is_empty());
+    assert_eq!(leads_after(vec![on_file("0")]), lapse);
+    assert_eq!(leads_after(vec![on_file("0"), filing("SLHMI251800", "2025-11-25")]), lapse, "the cancelled filing in another spelling");
+    assert!(leads_after(vec![on_file("0"), filing("B-1", "2026-11-20")]).is_empty(), "another filing is in force");
+    assert!(leads_after(vec![on_file("750000")]).is_empty() && leads_after(vec![on_file("")]).is_empty() && leads_after(vec![]).is_empty());
     let lead = engine(&[on_file("0"), cancellation("2026-11-25"), looked_up()]).leads().remove(0);
     assert!(lead.evidence.contains(&Evidence { field: "bipd_file".into(), value: "0".into(), dataset: "inys-ebih".into() }));
     assert!(!serde_json::to_string(&lead).unwrap().to_lowercase().contains("uninsured"));
@@ -376,7 +377,7 @@ fn facts_of_other_rows_decide() {
 fn amounts_that_dockets_require() {
     const PROPERTY: &str = "Motor Carrier of Property (Except Household Goods)";
     const DOCKET: &str = "MC1234567";
-    let of = |docket: &str, kind_of: &str, required: &str, status: &str| {
+    let authority_on_file = |docket: &str, kind_of: &str, required: &str, status: &str| {
         let data = CarrierFact {
             stream: "fmcsa.authority".into(),
             kind: kind::ON_FILE.into(),
@@ -396,26 +397,29 @@ fn amounts_that_dockets_require() {
         (mandate.amount, mandate.citation)
     };
     let small = (Some(300_000), "49 CFR 387.303(b)(1)".to_owned());
-    assert_eq!(granted(vec![of(DOCKET, PROPERTY, "300000", "Active")]), small);
-    let of_two = vec![of(DOCKET, "Motor Carrier of Household Goods", "750000", "Active"), of(DOCKET, PROPERTY, "300000", "Active")];
+    assert_eq!(granted(vec![authority_on_file(DOCKET, PROPERTY, "300000", "Active")]), small);
+    let of_two = vec![
+        authority_on_file(DOCKET, "Motor Carrier of Household Goods", "750000", "Active"),
+        authority_on_file(DOCKET, PROPERTY, "300000", "Active"),
+    ];
     assert_eq!(granted(of_two), small);
     let whole = |dollars: i64| (Some(dollars), "49 CFR 387.9; 387.303".to_owned());
-    assert_eq!(granted(vec![of(DOCKET, PROPERTY, "1000000", "Active")]), whole(1_000_000));
+    assert_eq!(granted(vec![authority_on_file(DOCKET, PROPERTY, "1000000", "Active")]), whole(1_000_000));
     for row in [
-        of("MC7", PROPERTY, "300000", "Active"),
-        of("", PROPERTY, "300000", "Active"),
-        of(DOCKET, PROPERTY, "300", "Active"),
-        of(DOCKET, PROPERTY, "300000", "Inactive"),
+        authority_on_file("MC7", PROPERTY, "300000", "Active"),
+        authority_on_file("", PROPERTY, "300000", "Active"),
+        authority_on_file(DOCKET, PROPERTY, "300", "Active"),
+        authority_on_file(DOCKET, PROPERTY, "300000", "Inactive"),
     ] {
         assert_eq!(granted(vec![row]), whole(750_000));
     }
 
-    let new = engine(&[census(carrier()), of(DOCKET, PROPERTY, "300000", "Active")]);
+    let new = engine(&[census(carrier()), authority_on_file(DOCKET, PROPERTY, "300000", "Active")]);
     assert_eq!(new.short()[0], "AUTO_LIABILITY_BIPD MANDATED new_carrier 2026-11-18 fmcsa 300000");
     let evidence = Evidence { field: "min_cov_amount".into(), value: "300000".into(), dataset: "inys-ebih".into() };
     assert!(new.leads()[0].evidence.contains(&evidence), "{:?}", new.leads()[0].evidence);
 
-    let lapsed = engine(&[looked_up(), cancellation("2026-11-25"), on_file("0"), of(DOCKET, PROPERTY, "750000", "Active")]);
+    let lapsed = engine(&[looked_up(), cancellation("2026-11-25"), on_file("0"), authority_on_file(DOCKET, PROPERTY, "750000", "Active")]);
     assert_eq!(lapsed.short(), ["AUTO_LIABILITY_BIPD MANDATED insurance_lapse 2026-11-25 fmcsa 750000"]);
 }
 
@@ -447,16 +451,16 @@ fn lapses_after_earlier_cancellations() {
 /// Proves the rows about registers: a new company, a word of a name as evidence, a company of another state, one that ended, and a name that is no entity.
 #[test]
 fn registers() {
-    let of = |data: BusinessFact| engine(&[co(data)]).short();
+    let leads_of = |data: BusinessFact| engine(&[co(data)]).short();
     let plain =
         ["GENERAL_LIABILITY LIKELY entity_formed 2026-11-16 sos-co -", "WORKERS_COMP CONDITIONAL entity_formed 2026-11-16 sos-co -"];
-    assert_eq!(of(colorado("1", "Blue Mesa LLC", "2026-11-16")), plain);
+    assert_eq!(leads_of(colorado("1", "Blue Mesa LLC", "2026-11-16")), plain);
     let brewery = engine(&[co(colorado("1", "Copper Mug Brewery LLC", "2026-11-16"))]);
     assert_eq!(brewery.short().len(), 3);
     let liquor = brewery.leads().into_iter().find(|lead| lead.coverage_line == "LIQUOR_LIABILITY").unwrap();
     assert_eq!((&*liquor.basis, &*liquor.evidence[0].value), ("LIKELY", "brewery"));
     let foreign = BusinessFact { is_foreign: true, jurisdiction: "DE".into(), ..colorado("1", "Far LLC", "2026-11-16") };
-    assert_eq!(of(foreign), ["GENERAL_LIABILITY POSSIBLE foreign_registration 2026-11-16 sos-co -"]);
+    assert_eq!(leads_of(foreign), ["GENERAL_LIABILITY POSSIBLE foreign_registration 2026-11-16 sos-co -"]);
     for none in [
         BusinessFact { ended: "2026-11-17".into(), ..colorado("1", "Gone LLC", "2026-11-16") },
         BusinessFact { status: "Voluntarily Dissolved".into(), ..colorado("1", "Gone LLC", "2026-11-16") },
@@ -464,7 +468,7 @@ fn registers() {
         colorado("1", "Old LLC", "2026-08-01"),
         colorado("1", "Far ahead LLC", "2027-12-01"),
     ] {
-        assert!(of(none).is_empty());
+        assert!(leads_of(none).is_empty());
     }
     // A company whose formation is recent is kept, so that its end withdraws its leads.
     let ended = BusinessFact { status: "Voluntarily Dissolved".into(), ..colorado("1", "Blue Mesa LLC", "2026-11-16") };
@@ -475,7 +479,7 @@ fn registers() {
 /// Proves that entities of Iowa lead to leads as those of other states do, by the types of its register.
 #[test]
 fn entities_of_iowa() {
-    let of = |entity_type: &str, name: &str| {
+    let leads_named = |entity_type: &str, name: &str| {
         let is_foreign = entity_type.contains("FOREIGN");
         let data = BusinessFact {
             stream: "sos.ia".into(),
@@ -487,16 +491,16 @@ fn entities_of_iowa() {
         };
         engine(&[of_entity("sos.ia/812345", data)])
     };
-    let formed = of("DOMESTIC LIMITED LIABILITY COMPANY", "HAWKEYE GOODS LLC");
+    let formed = leads_named("DOMESTIC LIMITED LIABILITY COMPANY", "HAWKEYE GOODS LLC");
     let plain =
         ["GENERAL_LIABILITY LIKELY entity_formed 2026-11-12 sos-ia -", "WORKERS_COMP CONDITIONAL entity_formed 2026-11-12 sos-ia -"];
     assert_eq!(formed.short(), plain);
     let lead = &formed.leads()[0];
     assert_eq!((&*lead.state, &*lead.ids.entity_id, &*lead.business), ("IA", "812345", "HAWKEYE GOODS LLC"));
     assert_eq!(lead.id, "sos-ia:812345:GENERAL_LIABILITY:entity_formed:2026-11-12");
-    let nonprofit = of("DOMESTIC NON PROFIT", "CEDAR CHOIR");
+    let nonprofit = leads_named("DOMESTIC NON PROFIT", "CEDAR CHOIR");
     assert!(nonprofit.short().contains(&"DIRECTORS_OFFICERS POSSIBLE entity_formed 2026-11-12 sos-ia -".to_owned()));
-    assert_eq!(of("FOREIGN PROFIT", "FAR INC").short(), ["GENERAL_LIABILITY POSSIBLE foreign_registration 2026-11-12 sos-ia -"]);
+    assert_eq!(leads_named("FOREIGN PROFIT", "FAR INC").short(), ["GENERAL_LIABILITY POSSIBLE foreign_registration 2026-11-12 sos-ia -"]);
 }
 
 /// Proves that two events of one entity of New York are one lead, whichever comes first, and that an amendment alone is none.

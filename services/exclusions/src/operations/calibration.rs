@@ -114,13 +114,13 @@ mod tests {
     /// Proves which months are whole and ended 12 to 36 months ago.
     #[test]
     fn months_of_a_day() {
-        let of = |day: &str| {
+        let months_on = |day: &str| {
             let months = months(day.parse().unwrap());
             (months.len(), months[0].to_string(), months.last().unwrap().to_string())
         };
-        assert_eq!(of("2026-11-20"), (23, "2023-12-01".to_owned(), "2025-10-01".to_owned()));
-        assert_eq!(of("2026-11-30"), (24, "2023-12-01".to_owned(), "2025-11-01".to_owned()));
-        assert_eq!(of("2026-12-01"), (24, "2023-12-01".to_owned(), "2025-11-01".to_owned()));
+        assert_eq!(months_on("2026-11-20"), (23, "2023-12-01".to_owned(), "2025-10-01".to_owned()));
+        assert_eq!(months_on("2026-11-30"), (24, "2023-12-01".to_owned(), "2025-11-01".to_owned()));
+        assert_eq!(months_on("2026-12-01"), (24, "2023-12-01".to_owned(), "2025-11-01".to_owned()));
     }
 
     /// Proves the sums and shares of the bands, and that a note says so where there are no figures.

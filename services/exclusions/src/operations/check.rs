@@ -277,13 +277,13 @@ mod tests {
     #[test]
     fn names_that_are_spelled_otherwise() {
         let day = Date::constant(2026, 11, 20);
-        let of = |name: &str, records: Vec<Exclusion>| {
+        let answer_for = |name: &str, records: Vec<Exclusion>| {
             let named: Vec<Named> = records.into_iter().map(Named::of).collect();
             let found = strong_matches(&CompanyName::new(name).unwrap(), named.iter(), day);
             found.into_iter().map(|found| format!("{} {}: {}", found.matched_by, found.name, found.reason)).collect::<Vec<_>>()
         };
         let (name, late) = (record("CRISTALORD LIMITED", "2026-02-01"), record("CRYSTALLORD INC", "2026-03-01"));
-        let found = of("Crystalord Ltd", vec![late, name.clone(), record("CRYSTALORD LLC", "2026-01-01")]);
+        let found = answer_for("Crystalord Ltd", vec![late, name.clone(), record("CRYSTALORD LLC", "2026-01-01")]);
         let expected = [
             "name_strong CRISTALORD LIMITED: similar words: CRYSTALORD and CRISTALORD (1 edit)",
             "name_strong CRYSTALLORD INC: similar words: CRYSTALORD and CRYSTALLORD (1 edit)",
@@ -296,10 +296,10 @@ mod tests {
             Exclusion { termination_date: "2026-11-19".into(), ..name },
             record("CRISTALORD SHIPPING LTD", "2026-02-01"),
         ] {
-            assert_eq!(of("Crystalord Ltd", vec![other.clone()]), [""; 0], "{other:?}");
+            assert_eq!(answer_for("Crystalord Ltd", vec![other.clone()]), [""; 0], "{other:?}");
         }
         for (one, other) in [("LXC Aviation", "LAU Aviation"), ("BAE Industries", "BWI Industries"), ("Acme", "Acne")] {
-            assert_eq!(of(one, vec![record(other, "2026-02-01")]), [""; 0], "{one} {other}");
+            assert_eq!(answer_for(one, vec![record(other, "2026-02-01")]), [""; 0], "{one} {other}");
         }
     }
 }

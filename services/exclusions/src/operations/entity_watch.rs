@@ -186,13 +186,13 @@ mod tests {
     /// Proves that the UEI goes before the name, that the name is remembered as the caller gave it, and that a wrong name without a UEI is refused.
     #[test]
     fn subjects() {
-        let of = |uei: Option<&str>, name: Option<&str>| subject("name", uei, name).map_err(|problem| problem.parameter);
+        let refused_parameter = |uei: Option<&str>, name: Option<&str>| subject("name", uei, name).map_err(|problem| problem.parameter);
         let by_uei = |asked: &str| Ok(Subject::Uei { uei: UEI.to_owned(), asked: asked.to_owned() });
-        assert_eq!(of(Some("abcdef123456"), None), by_uei(""));
-        assert_eq!(of(Some(UEI), Some(" Acme  LLC")), by_uei("Acme LLC"));
-        assert_eq!(of(None, Some("Acme")), Ok(Subject::Name("Acme".to_owned())));
-        assert_eq!(of(Some(UEI), Some("?!")), by_uei(""));
-        assert_eq!([of(None, Some("?!")), of(None, None)], [Err("name".to_owned()), Err("name".to_owned())]);
+        assert_eq!(refused_parameter(Some("abcdef123456"), None), by_uei(""));
+        assert_eq!(refused_parameter(Some(UEI), Some(" Acme  LLC")), by_uei("Acme LLC"));
+        assert_eq!(refused_parameter(None, Some("Acme")), Ok(Subject::Name("Acme".to_owned())));
+        assert_eq!(refused_parameter(Some(UEI), Some("?!")), by_uei(""));
+        assert_eq!([refused_parameter(None, Some("?!")), refused_parameter(None, None)], [Err("name".to_owned()), Err("name".to_owned())]);
     }
 
     /// Proves that a receipt is asked for by `receipt`, and that none is the default.

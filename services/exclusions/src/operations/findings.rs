@@ -373,8 +373,9 @@ mod tests {
     /// Proves that each entry without a signal has a reason, unless it is hidden.
     #[test]
     fn entries_without_a_signal() {
-        let of = |classification: &str, suppressed| Exclusion { classification: classification.into(), suppressed, ..Exclusion::default() };
-        let found = [of(FIRM, false), of(VESSEL, false), of(VESSEL, true), of("", false)];
+        let exclusion_of =
+            |classification: &str, suppressed| Exclusion { classification: classification.into(), suppressed, ..Exclusion::default() };
+        let found = [exclusion_of(FIRM, false), exclusion_of(VESSEL, false), exclusion_of(VESSEL, true), exclusion_of("", false)];
         assert_eq!(reasons_without_signal(&found), ["a vessel", "the list gives no class of party"]);
     }
 
@@ -393,24 +394,24 @@ mod tests {
     /// Proves that awards of several recipients name each once, and that those of one recipient, or of unknown ones, name none.
     #[test]
     fn a_name_of_several_recipients() {
-        let of = |recipients: &[(&str, &str)]| {
+        let named_among = |recipients: &[(&str, &str)]| {
             let award = |(name, uei): &(&str, &str)| Award { recipient: (*name).into(), recipient_uei: (*uei).into(), ..Award::default() };
             let found = several_recipients(&recipients.iter().map(award).collect::<Vec<_>>());
             found.into_iter().map(|found| format!("{} {}", found.uei, found.name)).collect::<Vec<_>>()
         };
-        assert_eq!(of(&[("ACME INC", "B"), ("ACME, LLC", "A"), ("ACME LLC", "A"), ("ACME", "")]), ["A ACME LLC", "B ACME INC"]);
-        assert_eq!(of(&[("ACME INC", "B"), ("ACME", "B"), ("ACME", "")]), [""; 0]);
+        assert_eq!(named_among(&[("ACME INC", "B"), ("ACME, LLC", "A"), ("ACME LLC", "A"), ("ACME", "")]), ["A ACME LLC", "B ACME INC"]);
+        assert_eq!(named_among(&[("ACME INC", "B"), ("ACME", "B"), ("ACME", "")]), [""; 0]);
     }
 
     /// Proves that hidden records are counted and not shown, and that the others keep their order.
     #[test]
     fn hidden_records_are_counted() {
-        let of = |ids: &[(&str, bool)]| {
+        let shown_among = |ids: &[(&str, bool)]| {
             let record = |(id, suppressed): &(&str, bool)| Exclusion { id: (*id).into(), suppressed: *suppressed, ..Exclusion::default() };
             let counted = Counted::of(ids.iter().map(record));
             (counted.shown.into_iter().map(|record| record.id).collect::<Vec<_>>().join(","), counted.hidden)
         };
-        assert_eq!(of(&[]), (String::new(), 0));
-        assert_eq!(of(&[("c", false), ("a", true), ("b", false), ("d", true)]), ("c,b".to_owned(), 2));
+        assert_eq!(shown_among(&[]), (String::new(), 0));
+        assert_eq!(shown_among(&[("c", false), ("a", true), ("b", false), ("d", true)]), ("c,b".to_owned(), 2));
     }
 }

@@ -188,11 +188,14 @@ mod tests {
     /// Proves that a hit by UEI is looked at for `match=cage` if it has further exclusions, and a hit by CAGE code never for `match=uei`.
     #[test]
     fn hits_of_a_match() {
-        let of = |by: &str, exclusions: usize| {
+        let can_match_by = |by: &str, exclusions: usize| {
             let hit = Exclusion { matched_by: by.into(), exclusions: vec![String::new(); exclusions], ..Exclusion::default() };
             [BY_UEI, BY_CAGE].map(|by| can_match(&hit, by))
         };
-        assert_eq!([of(BY_UEI, 1), of(BY_UEI, 2), of(BY_CAGE, 2)], [[true, false], [true, true], [false, true]]);
+        assert_eq!(
+            [can_match_by(BY_UEI, 1), can_match_by(BY_UEI, 2), can_match_by(BY_CAGE, 2)],
+            [[true, false], [true, true], [false, true]]
+        );
     }
 
     /// Proves that only `match` and hidden records make a page read records that it does not show.

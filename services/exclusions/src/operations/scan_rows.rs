@@ -94,7 +94,7 @@ mod tests {
     #[test]
     fn kept_for_one_basis() {
         let basis = Basis::for_test;
-        let of = |ueis: &[&str]| {
+        let rows_for = |ueis: &[&str]| {
             let entity = |uei: &str| Entity { uei: uei.to_owned(), ..Entity::default() };
             let found = |uei: &&str| {
                 let artifact = Artifact::new(Findings { entity: entity(uei), ..Findings::default() }, 0);
@@ -109,15 +109,15 @@ mod tests {
         };
         let (kept, first) = (ScanRows::default(), basis(5, 7, 20));
         assert_eq!(known(&kept, &first), "");
-        kept.keep(first, &of(&["A"]), 3);
-        kept.keep(first, &of(&["B", "D"]), 3);
+        kept.keep(first, &rows_for(&["A"]), 3);
+        kept.keep(first, &rows_for(&["B", "D"]), 3);
         assert_eq!(known(&kept, &first), "AB");
         for other in [basis(6, 7, 20), basis(5, 8, 20), basis(5, 7, 21)] {
             assert_eq!(known(&kept, &other), "", "{other:?}");
         }
-        kept.keep(first, &of(&["C"]), 3);
+        kept.keep(first, &rows_for(&["C"]), 3);
         assert_eq!(known(&kept, &first), "C");
-        kept.keep(basis(6, 7, 20), &of(&["A"]), 3);
+        kept.keep(basis(6, 7, 20), &rows_for(&["A"]), 3);
         assert_eq!((known(&kept, &first), known(&kept, &basis(6, 7, 20))), (String::new(), "A".to_owned()));
     }
 }

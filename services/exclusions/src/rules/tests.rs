@@ -121,17 +121,17 @@ fn hits_begin_and_end() {
 fn withdrawn_awards() {
     let mut engine = Engine::default();
     engine.row(&firm("ACME LLC", UEI, "", "2026-10-01"));
-    let of = |month: usize| award(&format!("A{month}"), UEI, &format!("2025-{month:02}-01"));
-    let withdrawn = |month: usize| Award { withdrawn: true, ..of(month) };
+    let award_in = |month: usize| award(&format!("A{month}"), UEI, &format!("2025-{month:02}-01"));
+    let withdrawn = |month: usize| Award { withdrawn: true, ..award_in(month) };
     let latest = |engine: &Engine| engine.hit(UEI).map(|hit| hit.latest_action);
-    engine.award(&of(1));
-    engine.award(&of(2));
+    engine.award(&award_in(1));
+    engine.award(&award_in(2));
     engine.award(&withdrawn(2));
     assert_eq!(latest(&engine).as_deref(), Some("2025-01-01"));
     engine.award(&withdrawn(1));
     assert_eq!(latest(&engine), None);
-    (1..=9).rev().for_each(|month| engine.award(&of(month)));
-    let moved = Award { action_date: "2025-10-01".into(), ..of(3) };
+    (1..=9).rev().for_each(|month| engine.award(&award_in(month)));
+    let moved = Award { action_date: "2025-10-01".into(), ..award_in(3) };
     engine.award(&moved);
     engine.award(&Award { withdrawn: true, ..moved });
     for month in (5..=9).rev() {
@@ -146,7 +146,7 @@ fn withdrawn_awards() {
 /// itself excluded.
 #[test]
 fn what_joins_nothing() {
-    let of = |row: ExclusionFact, award: Award| {
+    let hits_of = |row: ExclusionFact, award: Award| {
         let mut engine = Engine::default();
         engine.row(&row);
         engine.award(&award);
@@ -154,16 +154,16 @@ fn what_joins_nothing() {
     };
     let row = firm("ACME LLC", UEI, "", "2026-10-01");
     let award = award("A1", UEI, "2024-01-01");
-    assert_eq!(of(row.clone(), award.clone()), 1);
-    assert_eq!(of(ExclusionFact { classification: SPECIAL_ENTITY.into(), ..row.clone() }, award.clone()), 1);
-    assert_eq!(of(ExclusionFact { uei: String::new(), ..row.clone() }, award.clone()), 0);
+    assert_eq!(hits_of(row.clone(), award.clone()), 1);
+    assert_eq!(hits_of(ExclusionFact { classification: SPECIAL_ENTITY.into(), ..row.clone() }, award.clone()), 1);
+    assert_eq!(hits_of(ExclusionFact { uei: String::new(), ..row.clone() }, award.clone()), 0);
     let of_parent = Award { recipient_uei: OTHER.into(), parent_recipient_uei: UEI.into(), ..award.clone() };
-    assert_eq!(of(row.clone(), of_parent), 0);
+    assert_eq!(hits_of(row.clone(), of_parent), 0);
     for classification in [INDIVIDUAL, "Vessel", ""] {
-        assert_eq!(of(ExclusionFact { classification: classification.into(), ..row.clone() }, award.clone()), 0, "{classification}");
+        assert_eq!(hits_of(ExclusionFact { classification: classification.into(), ..row.clone() }, award.clone()), 0, "{classification}");
     }
-    assert_eq!(of(ExclusionFact { comments: "The entity is not itself excluded".into(), ..row.clone() }, award.clone()), 0);
-    assert_eq!(of(row, Award { withdrawn: true, ..award }), 0);
+    assert_eq!(hits_of(ExclusionFact { comments: "The entity is not itself excluded".into(), ..row.clone() }, award.clone()), 0);
+    assert_eq!(hits_of(row, Award { withdrawn: true, ..award }), 0);
 }
 
 /// Proves that an exclusion without a UEI is of the entity that another row names with the same CAGE code, also if that row comes later or is lifted,

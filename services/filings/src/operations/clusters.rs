@@ -177,15 +177,15 @@ mod tests {
         let day = |n: u32, day: &str, owner: &str| trade(n, "P", day, &[owner]);
         let early = [day(1, "2026-10-01", "a"), day(2, "2026-10-02", "b"), day(3, "2026-10-03", "c"), day(4, "2026-10-03", "d")];
         let late = [day(5, "2026-11-01", "a"), day(6, "2026-11-05", "b"), day(7, "2026-11-10", "c"), day(8, "2026-11-12", "d")];
-        let of = |trades: &[&Filing]| -> Vec<(String, String, usize)> {
+        let clusters_of = |trades: &[&Filing]| -> Vec<(String, String, usize)> {
             clusters(trades.iter().copied()).into_iter().map(|cluster| (cluster.from, cluster.to, cluster.insiders)).collect()
         };
         let window = |from: &str, to: &str, insiders: usize| (from.to_owned(), to.to_owned(), insiders);
         let all: Vec<&Filing> = early.iter().chain(&late).collect();
         let short: Vec<&Filing> = late.iter().collect();
         let in_november = [window("2026-11-01", "2026-11-10", 3), window("2026-11-05", "2026-11-12", 3)];
-        assert_eq!(of(&short), in_november);
-        assert_eq!(of(&all), [&[window("2026-10-01", "2026-10-03", 4)], in_november.as_slice()].concat());
+        assert_eq!(clusters_of(&short), in_november);
+        assert_eq!(clusters_of(&all), [&[window("2026-10-01", "2026-10-03", 4)], in_november.as_slice()].concat());
     }
 
     /// Proves that sales form their own cluster, and that planned sales and other codes do not count.

@@ -177,14 +177,14 @@ mod tests {
     #[test]
     fn velocities() {
         let dates = ["2026-11-24", "2026-10-26", "2026-10-25", "2026-10-01", "2026-09-01", "2026-08-27", "2026-08-26", "2025-01-01"];
-        let of = |from: Option<&str>| {
+        let velocity_from = |from: Option<&str>| {
             let Velocity { last30_days, last90_days, usual30_days, from } = velocity(dates.into_iter(), date(2026, 11, 24), from);
             (last30_days, last90_days, usual30_days, from)
         };
-        assert_eq!(of(Some("")), (2, 6, Some(2.0), "2026-08-27".to_owned()));
-        assert_eq!(of(Some("2026-09-26")), (2, 4, Some(2.0), "2026-09-26".to_owned()));
-        assert_eq!(of(Some("2026-09-27")), (2, 4, None, "2026-09-27".to_owned()));
-        assert_eq!(of(Some("2026-11-20")), (1, 1, None, "2026-11-20".to_owned()));
-        assert_eq!(of(None), (1, 1, None, "2026-11-24".to_owned()));
+        assert_eq!(velocity_from(Some("")), (2, 6, Some(2.0), "2026-08-27".to_owned()));
+        assert_eq!(velocity_from(Some("2026-09-26")), (2, 4, Some(2.0), "2026-09-26".to_owned()));
+        assert_eq!(velocity_from(Some("2026-09-27")), (2, 4, None, "2026-09-27".to_owned()));
+        assert_eq!(velocity_from(Some("2026-11-20")), (1, 1, None, "2026-11-20".to_owned()));
+        assert_eq!(velocity_from(None), (1, 1, None, "2026-11-24".to_owned()));
     }
 }

@@ -219,7 +219,7 @@ mod tests {
             event_score: 50,
             ..Filing::default()
         };
-        let of = |json: serde_json::Value| filter_of::<Filter>(&json).unwrap();
+        let filter_from = |json: serde_json::Value| filter_of::<Filter>(&json).unwrap();
         let takes = [
             (serde_json::json!({}), true),
             (serde_json::json!({"form": ["8-k"], "cik": "7", "item": "5.02", "minEventScore": 50}), true),
@@ -229,15 +229,15 @@ mod tests {
             (serde_json::json!({"ticker": "x"}), false),
         ];
         assert_takes::<Filter>(&filing, takes);
-        assert_eq!(of(serde_json::json!({"form": ["8-K/A"]})).term_queries(), [TermQuery::Exact("form", vec!["8-K/A".into()])]);
-        assert_eq!(of(serde_json::json!({"form": ["8-K", "10-K/A"]})).term_queries(), []);
-        assert_eq!(of(serde_json::json!({"cik": "320193"})).cik.as_deref(), Some("0000320193"));
+        assert_eq!(filter_from(serde_json::json!({"form": ["8-K/A"]})).term_queries(), [TermQuery::Exact("form", vec!["8-K/A".into()])]);
+        assert_eq!(filter_from(serde_json::json!({"form": ["8-K", "10-K/A"]})).term_queries(), []);
+        assert_eq!(filter_from(serde_json::json!({"cik": "320193"})).cik.as_deref(), Some("0000320193"));
         for wrong in ["", "x", "12345678901", "-1"] {
             let filter = Filter { cik: Some(wrong.into()), ..Filter::default() };
             assert_eq!(filter.normalize().unwrap_err().parameter, "cik", "{wrong}");
         }
         for (ticker, canonical) in [("brk.b", "BRK.B"), (" NYSE: xyz ", "NYSE: XYZ"), ("GOOG/GOOGL", "GOOG/GOOGL")] {
-            assert_eq!(of(serde_json::json!({ "ticker": ticker })).ticker.as_deref(), Some(canonical), "a cursor is bound to it");
+            assert_eq!(filter_from(serde_json::json!({ "ticker": ticker })).ticker.as_deref(), Some(canonical), "a cursor is bound to it");
         }
         let no_ticker = Filter { ticker: Some("!?".into()), ..Filter::default() };
         assert_eq!(no_ticker.normalize().unwrap_err().parameter, "ticker");

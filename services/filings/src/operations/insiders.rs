@@ -91,7 +91,7 @@ mod tests {
     /// of shares is another ticker; and that the digest and the feed of filings follow the same rule.
     #[tokio::test]
     async fn trades_of_a_ticker() {
-        let of = |n: usize, cik: &str, ticker: &str| Filing {
+        let trade_of = |n: usize, cik: &str, ticker: &str| Filing {
             id: format!("trade/{n}"),
             kind: "trade".into(),
             form: "4".into(),
@@ -112,7 +112,7 @@ mod tests {
             ("0000000003", "GOOG/GOOGL"),
             ("0000000004", "BRKB"),
         ];
-        let trades: Vec<Filing> = spelled.iter().enumerate().map(|(n, (cik, ticker))| of(n, cik, ticker)).collect();
+        let trades: Vec<Filing> = spelled.iter().enumerate().map(|(n, (cik, ticker))| trade_of(n, cik, ticker)).collect();
         let world = World::new().await;
         world.fill_records(&TABLES, &trades).await;
         let (ctx, activity, digest) =

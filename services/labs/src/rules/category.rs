@@ -175,7 +175,7 @@ mod tests {
             ("Animals", &["knock in mouse model", "model", "mouse", "mouse model"]),
             ("Cells", &["cell culture", "culture", "single cell", "stem cell"]),
         ]);
-        let of = |title: &str| -> Vec<String> {
+        let categories_of = |title: &str| -> Vec<String> {
             let mut found = Vec::new();
             all.find("title", 3, [title], &mut found);
             found.into_iter().map(|(_, evidence)| evidence.phrase).collect()
@@ -190,7 +190,7 @@ mod tests {
             ("Single cell culture", &["single cell", "cell culture"]),
             ("Stem cell culture in culture", &["stem cell", "cell culture", "culture"]),
         ] {
-            assert_eq!(of(title), expected, "{title}");
+            assert_eq!(categories_of(title), expected, "{title}");
         }
         let terms = |terms: &[&str]| {
             let terms: Vec<String> = terms.iter().map(|term| (*term).to_owned()).collect();

@@ -176,9 +176,9 @@ mod tests {
     /// Proves that the fiscal year begins in October where the funder gives none.
     #[test]
     fn fiscal_years() {
-        let of = |day: &str, year| fiscal_year(&GrantFact { notice_date: day.into(), fiscal_year: year, ..GrantFact::default() });
-        assert_eq!(of("2026-09-30", None), Some(2026));
-        assert_eq!(of("2026-10-01", None), Some(2027));
-        assert_eq!((of("2026-10-01", Some(2020)), of("", None)), (Some(2020), None));
+        let year_of = |day: &str, year| fiscal_year(&GrantFact { notice_date: day.into(), fiscal_year: year, ..GrantFact::default() });
+        assert_eq!(year_of("2026-09-30", None), Some(2026));
+        assert_eq!(year_of("2026-10-01", None), Some(2027));
+        assert_eq!((year_of("2026-10-01", Some(2020)), year_of("", None)), (Some(2020), None));
     }
 }

@@ -164,16 +164,17 @@ mod tests {
         assert!(known.add_project("R01CA1", 2026) && known.add_project("R21CA290000", 2024) && !known.add_project("R21CA290000", 2025));
         let history = History { first_fiscal_year: 2023 };
         let new = Investigator::default();
-        let of = |code: &str, year: i64, investigator: Option<&Investigator>| signal(code, "R01CA1", Some(year), investigator, history);
+        let signal_of =
+            |code: &str, year: i64, investigator: Option<&Investigator>| signal(code, "R01CA1", Some(year), investigator, history);
         let text = |signal: &str, evidence: &str| (signal.to_owned(), evidence.to_owned());
-        assert_eq!(of("S10", 2026, None), text("instrument", "activity code S10"));
-        assert_eq!(of("R00", 2020, None), text("new_lab", "activity code R00"));
-        assert_eq!(of("K99", 2026, Some(&new)), text("new_project", "activity code K99"));
-        assert_eq!(of("R01", 2026, Some(&new)), text("new_lab", "no other core project before fiscal year 2026"));
-        assert_eq!(of("U01", 2026, Some(&new)), text("new_project", "activity code U01"));
-        assert_eq!(of("R01", 2026, Some(&known)), text("new_project", "earlier core project R21CA290000"));
-        assert_eq!(of("R01", 2026, None), text("unknown_pi", "the investigator has no number"));
-        assert_eq!(of("R01", 2025, Some(&known)), text("unknown_pi", "fewer than 3 fiscal years before it are recorded"));
+        assert_eq!(signal_of("S10", 2026, None), text("instrument", "activity code S10"));
+        assert_eq!(signal_of("R00", 2020, None), text("new_lab", "activity code R00"));
+        assert_eq!(signal_of("K99", 2026, Some(&new)), text("new_project", "activity code K99"));
+        assert_eq!(signal_of("R01", 2026, Some(&new)), text("new_lab", "no other core project before fiscal year 2026"));
+        assert_eq!(signal_of("U01", 2026, Some(&new)), text("new_project", "activity code U01"));
+        assert_eq!(signal_of("R01", 2026, Some(&known)), text("new_project", "earlier core project R21CA290000"));
+        assert_eq!(signal_of("R01", 2026, None), text("unknown_pi", "the investigator has no number"));
+        assert_eq!(signal_of("R01", 2025, Some(&known)), text("unknown_pi", "fewer than 3 fiscal years before it are recorded"));
         assert!(!History::default().covers(2026) && history.covers(2026) && !history.covers(2025));
         let same_year =
             signal("R01", "R01CA2", Some(2026), Some(&Investigator { projects: vec![known.projects[1].clone()], ..new }), history);
@@ -184,15 +185,15 @@ mod tests {
     #[test]
     fn projects_in_any_order() {
         let grants: Vec<(String, i64)> = (0..100).map(|n| (format!("R01CA{:03}", n % 80), 2000 + n * 7 % 23)).collect();
-        let of = |order: Vec<&(String, i64)>| {
+        let investigator_after = |order: Vec<&(String, i64)>| {
             let mut investigator = Investigator::default();
             for (core, year) in order {
                 investigator.add_project(core, *year);
             }
             investigator
         };
-        let forwards = of(grants.iter().collect());
-        assert_eq!(forwards, of(grants.iter().rev().collect()));
+        let forwards = investigator_after(grants.iter().collect());
+        assert_eq!(forwards, investigator_after(grants.iter().rev().collect()));
         assert_eq!(forwards.projects.len(), PROJECTS_MAX);
     }
 }

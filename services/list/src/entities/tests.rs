@@ -27,8 +27,8 @@ async fn silent_services_fail_nothing() {
     for section in company["sections"].as_array().unwrap() {
         assert!(section["problem"].is_string() || section["rows"].is_array(), "{section}");
     }
-    let of = |topic: usize, field: &str| company["sections"][topic][field].as_str().unwrap_or_default();
-    assert_eq!((of(5, "problem"), of(5, "foundBy")), ("this server does not serve catalysts", "the CIK"));
+    let text_of = |topic: usize, field: &str| company["sections"][topic][field].as_str().unwrap_or_default();
+    assert_eq!((text_of(5, "problem"), text_of(5, "foundBy")), ("this server does not serve catalysts", "the CIK"));
     assert_eq!(company["sections"][2]["arguments"]["contractor"], "ACME INDUSTRIES");
     assert!(company["sections"][2]["arguments"]["asOf"].is_null());
     let note = company["note"].as_str().unwrap();
@@ -91,14 +91,14 @@ async fn leads_are_read_once() {
 /// Proves that each argument that another service is asked with is one that its operation takes.
 #[tokio::test]
 async fn arguments_are_known() {
-    let of = [
+    let cases = [
         ("filings", json!({ "name": "Acme", "ticker": "ACME" })),
         ("filings", json!({ "name": "Acme", "cik": "900001" })),
         ("research", json!({ "name": "Northford University" })),
         ("awards", json!({ "name": "Acme", "uei": "ABCDEFGHJKL1" })),
     ];
     let mut asked_of = BTreeSet::new();
-    for (service, arguments) in of {
+    for (service, arguments) in cases {
         for section in asked(service, arguments).await["sections"].as_array().unwrap() {
             let (service, name) = (section["service"].as_str().unwrap(), section["operation"].as_str().unwrap());
             if name.is_empty() {

@@ -137,12 +137,12 @@ mod tests {
     /// Proves what is noted: an index that is behind, a register without marks, and a name that only some rules compare.
     #[test]
     fn notes_of_a_comparison() {
-        let of = |name: &str, marks, lag: Option<&str>| {
+        let cleared = |name: &str, marks, lag: Option<&str>| {
             let found = judge(Vec::new(), Corpus { marks, live_marks: 0 }, Classes::NONE);
             notes(&Mark::new(name).unwrap(), &found, lag.map(str::to_owned))
         };
-        assert_eq!(of("Acme", 1, None), Vec::<String>::new());
-        let all = of("\u{732b}", 0, Some("behind"));
+        assert_eq!(cleared("Acme", 1, None), Vec::<String>::new());
+        let all = cleared("\u{732b}", 0, Some("behind"));
         assert_eq!((all.len(), all[0].as_str()), (3, "behind"));
         assert!(all[1].contains("no marks") && all[2].contains("Latin"), "{all:?}");
     }

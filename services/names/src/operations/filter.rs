@@ -134,7 +134,7 @@ mod tests {
             "record": { "serial": "97000001", "mark": "TRU Cool", "owner": "Hill Foods LLC", "intlClass": [9, 35], "status": "live" }
         });
         let change: Change = serde_json::from_value(change).unwrap();
-        let of = |json: serde_json::Value| serde_json::from_value::<Filter>(json).unwrap().normalize();
+        let filter_from = |json: serde_json::Value| serde_json::from_value::<Filter>(json).unwrap().normalize();
         for (filter, expected) in [
             (serde_json::json!({}), true),
             (serde_json::json!({ "name": "Turcool" }), true),
@@ -146,13 +146,13 @@ mod tests {
             (serde_json::json!({ "word": "Cool, TRU" }), true),
             (serde_json::json!({ "word": "tru cold" }), false),
         ] {
-            let read = of(filter.clone()).unwrap();
+            let read = filter_from(filter.clone()).unwrap();
             assert_eq!((read.matches(&change), read.criteria().selects(&change)), (expected, expected), "{filter}");
         }
-        let all = of(serde_json::json!({ "class": [35, 9], "owner": "Hill", "word": "Cool" })).unwrap();
+        let all = filter_from(serde_json::json!({ "class": [35, 9], "owner": "Hill", "word": "Cool" })).unwrap();
         assert_eq!(all.term_queries().len(), 3);
         assert_eq!(all.canonical(), r#"{"class":[9,35],"owner":"hill","word":"cool"}"#);
-        let words = of(serde_json::json!({ "word": "Tru  Cooler" })).unwrap();
+        let words = filter_from(serde_json::json!({ "word": "Tru  Cooler" })).unwrap();
         assert_eq!(words.canonical(), r#"{"word":"tru cooler"}"#);
         assert!(matches!(&words.term_queries()[..], [TermQuery::Exact("token", values)] if values == &["cooler"]));
         for (filter, is_noted) in [
@@ -160,7 +160,7 @@ mod tests {
             (serde_json::json!({ "name": "Turcool", "status": "unknown" }), false),
             (serde_json::json!({ "word": "cool", "status": "dead" }), false),
         ] {
-            assert_eq!(of(filter.clone()).unwrap().contradiction().is_some(), is_noted, "{filter}");
+            assert_eq!(filter_from(filter.clone()).unwrap().contradiction().is_some(), is_noted, "{filter}");
         }
         for (filter, parameter) in [
             (serde_json::json!({ "name": "?" }), "name"),
@@ -168,7 +168,7 @@ mod tests {
             (serde_json::json!({ "status": "alive" }), "status"),
             (serde_json::json!({ "word": "?!" }), "word"),
         ] {
-            assert_eq!(of(filter).unwrap_err().parameter, parameter);
+            assert_eq!(filter_from(filter).unwrap_err().parameter, parameter);
         }
     }
 }

@@ -97,10 +97,10 @@ mod tests {
     /// Proves that a class is given alone or in a list, in any order.
     #[test]
     fn classes() {
-        let of = |text: &str| serde_json::from_str::<ClassList>(text).unwrap();
-        assert_eq!((of("9"), of("[25, 9]")), (ClassList::new(&[9]), ClassList::new(&[9, 25])));
-        assert_eq!(serde_json::to_string(&of("[25, 9]")).unwrap(), "[9,25]");
-        assert_eq!(of("[]"), ClassList::default(), "no class means all");
+        let classes_from = |text: &str| serde_json::from_str::<ClassList>(text).unwrap();
+        assert_eq!((classes_from("9"), classes_from("[25, 9]")), (ClassList::new(&[9]), ClassList::new(&[9, 25])));
+        assert_eq!(serde_json::to_string(&classes_from("[25, 9]")).unwrap(), "[9,25]");
+        assert_eq!(classes_from("[]"), ClassList::default(), "no class means all");
         assert!(ClassList::default().is_empty() && read_name("--").is_err() && read_name("1").is_ok());
     }
 }

@@ -115,13 +115,13 @@ mod tests {
     /// Proves that a renewal leaves the watch as it is, except for what it names.
     #[test]
     fn a_renewal_changes_what_it_names() {
-        let of = |json: Value| -> WatchedEntity { serde_json::from_value(json).unwrap() };
+        let entity_from = |json: Value| -> WatchedEntity { serde_json::from_value(json).unwrap() };
         let active = json!({ "name": "Fablehaven", "class": [9], "minTier": "partial" });
         for (given, least) in [
             (json!({ "name": "FABLEHAVEN", "class": 9 }), "partial"),
             (json!({ "name": "Fablehaven", "class": 9, "minTier": "exact" }), "exact"),
         ] {
-            let renewed = json!(Names::renewed(of(given.clone()), of(active.clone())));
+            let renewed = json!(Names::renewed(entity_from(given.clone()), entity_from(active.clone())));
             assert_eq!(renewed, json!({ "name": "Fablehaven", "class": [9], "minTier": least }), "{given}");
         }
     }

@@ -67,13 +67,13 @@ mod tests {
     /// Proves that a watch shows its classes, also if it has none, and selects marks as the check does.
     #[test]
     fn watches() {
-        let of = |json: Value| Names::parse_entity(serde_json::from_value(json).unwrap());
-        let (entity, filter) = of(json!({ "name": "Lutexal" })).unwrap();
+        let entity_from = |json: Value| Names::parse_entity(serde_json::from_value(json).unwrap());
+        let (entity, filter) = entity_from(json!({ "name": "Lutexal" })).unwrap();
         assert_eq!(serde_json::to_value(&entity).unwrap(), json!({ "name": "Lutexal", "class": [], "minTier": "strong" }));
         assert_eq!(filter.canonical(), r#"{"name":"Lutexal","minTier":"strong"}"#);
-        let (entity, filter) = of(json!({ "name": "Lutexal", "class": [25, 9], "minTier": "exact" })).unwrap();
+        let (entity, filter) = entity_from(json!({ "name": "Lutexal", "class": [25, 9], "minTier": "exact" })).unwrap();
         assert_eq!(serde_json::to_value(&entity).unwrap(), json!({ "name": "Lutexal", "class": [9, 25], "minTier": "exact" }));
         assert_eq!(filter.canonical(), r#"{"name":"Lutexal","class":[9,25],"minTier":"exact"}"#);
-        assert_eq!(of(json!({ "name": "?!" })).unwrap_err().parameter, "name");
+        assert_eq!(entity_from(json!({ "name": "?!" })).unwrap_err().parameter, "name");
     }
 }

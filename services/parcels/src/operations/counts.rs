@@ -216,13 +216,16 @@ mod tests {
     #[test]
     fn sums_agree() {
         let cells = BTreeMap::from([("517/high", 2), ("593/low", 3), ("391/medium", 5)].map(|(cell, count)| (cell.to_owned(), count)));
-        let of = |class: Option<&str>, least: Option<&str>| {
+        let total_of = |class: Option<&str>, least: Option<&str>| {
             let filter = Filter { class: class.map(str::to_owned), min_tier: least.map(str::to_owned), ..Filter::default() };
             let mut counts = Counts::none();
             counts.add(County::Cook, &filter, &cells);
             assert_eq!(counts.by_tier.values().sum::<i64>(), counts.total());
             counts.total()
         };
-        assert_eq!([of(None, None), of(None, Some("high")), of(Some("391"), None), of(Some("391"), Some("high"))], [5, 2, 5, 0]);
+        assert_eq!(
+            [total_of(None, None), total_of(None, Some("high")), total_of(Some("391"), None), total_of(Some("391"), Some("high"))],
+            [5, 2, 5, 0]
+        );
     }
 }

@@ -151,12 +151,12 @@ mod tests {
     /// Proves that the streams that are named are those of the upstream.
     #[test]
     fn streams_exist() {
-        let of = |upstream: &str| upstreams::by_name(upstream).unwrap().manifest().streams.iter().map(|stream| stream.name);
-        let mut streams: Vec<&str> = of("chicago").chain(of("cook")).collect();
+        let streams_of = |upstream: &str| upstreams::by_name(upstream).unwrap().manifest().streams.iter().map(|stream| stream.name);
+        let mut streams: Vec<&str> = streams_of("chicago").chain(streams_of("cook")).collect();
         streams.sort_unstable();
         assert_eq!(streams, COOK_STREAMS);
         assert!(streams.contains(&OF_A_FILE));
-        let mut streams: Vec<&str> = of("allegheny").collect();
+        let mut streams: Vec<&str> = streams_of("allegheny").collect();
         streams.sort_unstable();
         assert_eq!(streams, ALLEGHENY_STREAMS);
     }

@@ -124,7 +124,7 @@ mod tests {
             tier: "medium".into(),
             ..Parcel::default()
         };
-        let of = |json: serde_json::Value| serde_json::from_value::<Filter>(json).unwrap().normalize();
+        let filter_from = |json: serde_json::Value| serde_json::from_value::<Filter>(json).unwrap().normalize();
         for (filter, fits) in [
             (json!({}), true),
             (
@@ -138,7 +138,7 @@ mod tests {
             (json!({"class": "391"}), false),
             (json!({"pin": "16012160010001"}), false),
         ] {
-            match of(filter.clone()) {
+            match filter_from(filter.clone()) {
                 Ok(normal) => assert_eq!(normal.takes(&parcel), fits, "{filter}"),
                 Err(problem) => assert!(!fits && problem.parameter == "class", "{filter}"),
             }
@@ -151,11 +151,11 @@ mod tests {
             (json!({"pin": "1601216001000"}), "pin", "14 digits"),
             (json!({"pin": "1601216001"}), "pin", "give all 14"),
         ] {
-            let problem = of(filter).unwrap_err();
+            let problem = filter_from(filter).unwrap_err();
             assert_eq!(problem.parameter, parameter);
             assert!(problem.detail.contains(part), "{}", problem.detail);
         }
-        let filter = of(json!({"township": "77", "minTier": "medium"})).unwrap();
+        let filter = filter_from(json!({"township": "77", "minTier": "medium"})).unwrap();
         assert_eq!(filter.canonical(), r#"{"township":"77","minTier":"medium"}"#);
         assert_eq!(filter.term_queries().first(), Some(&TermQuery::Exact("tier", vec!["high".to_owned(), "medium".to_owned()])));
     }
@@ -163,7 +163,7 @@ mod tests {
     /// Proves that the county follows from the township or the class where none is given, and that the one that is given counts.
     #[test]
     fn the_county_of_a_filter() {
-        let of = |json: serde_json::Value| {
+        let county_of = |json: serde_json::Value| {
             let filter = serde_json::from_value::<Filter>(json).unwrap().normalize().unwrap();
             filter.county().map(str::to_owned)
         };
@@ -178,14 +178,14 @@ mod tests {
             (json!({"county": "cook-il", "township": "104"}), Some("cook-il")),
             (json!({"county": "allegheny-pa", "class": "517"}), Some("allegheny-pa")),
         ] {
-            assert_eq!(of(filter.clone()).as_deref(), county, "{filter}");
+            assert_eq!(county_of(filter.clone()).as_deref(), county, "{filter}");
         }
     }
 
     /// Proves that fields of two counties are noted, and that a township of Allegheny County is refused where only Cook County is listed.
     #[test]
     fn fields_of_two_counties() {
-        let of = |json: serde_json::Value| serde_json::from_value::<Filter>(json).unwrap();
+        let filter_from = |json: serde_json::Value| serde_json::from_value::<Filter>(json).unwrap();
         for (filter, noted) in [
             (json!({"county": "cook-il", "township": "104"}), Some("`township` 104 is of allegheny-pa, so no parcel of cook-il matches")),
             (json!({"county": "allegheny-pa", "class": "517"}), Some("`class` 517 is of cook-il, so no parcel of allegheny-pa matches")),
@@ -203,11 +203,11 @@ mod tests {
             (json!({"class": "EX"}), None),
             (json!({}), None),
         ] {
-            assert_eq!(of(filter.clone()).normalize().unwrap().contradiction().as_deref(), noted, "{filter}");
+            assert_eq!(filter_from(filter.clone()).normalize().unwrap().contradiction().as_deref(), noted, "{filter}");
         }
-        let refused = of(json!({"township": "104"})).of_cook().unwrap_err();
+        let refused = filter_from(json!({"township": "104"})).of_cook().unwrap_err();
         assert!(refused.parameter == "township" && refused.detail.contains("cook-il"), "{}", refused.detail);
-        assert_eq!(of(json!({"township": "West Chicago"})).of_cook().unwrap().township.as_deref(), Some("77"));
+        assert_eq!(filter_from(json!({"township": "West Chicago"})).of_cook().unwrap().township.as_deref(), Some("77"));
     }
 
     /// Proves that parcels without a tier match only a filter without one.

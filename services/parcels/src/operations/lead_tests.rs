@@ -190,11 +190,11 @@ async fn rows_are_masked_without_a_paid_key() {
 #[tokio::test]
 async fn ids_of_permits_liens_and_flags_confirm_nothing() {
     let world = World::new().await;
-    let of = |id: &str| Parcel { id: id.into(), pin: "16012160020000".into(), county: "cook-il".into(), ..Parcel::default() };
+    let parcel_with = |id: &str| Parcel { id: id.into(), pin: "16012160020000".into(), county: "cook-il".into(), ..Parcel::default() };
     let hidden = ["cook-il/16012160020000/permit/P1", "lien/0123456789abcdef01234567", "flag/16012160020000/X6"];
-    let permit = Parcel { permit: Some(Box::default()), ..of(hidden[0]) };
-    let lien = Parcel { lien: Some(Box::default()), ..of(hidden[1]) };
-    let flag = Parcel { flag: Some(Box::default()), ..of(hidden[2]) };
+    let permit = Parcel { permit: Some(Box::default()), ..parcel_with(hidden[0]) };
+    let lien = Parcel { lien: Some(Box::default()), ..parcel_with(hidden[1]) };
+    let flag = Parcel { flag: Some(Box::default()), ..parcel_with(hidden[2]) };
     world.fill_records(&TABLES, &[permit, lien, flag, parcel(1, "high", 13_000)]).await;
     let context = world.context(NOW_MS);
     let operations = crate::service().service.operations;

@@ -301,10 +301,10 @@ mod tests {
             permit: Some(Box::new(Permit { amount: Some(amount), ..permit("A", "2026-03-02") })),
             ..Parcel::default()
         };
-        let of = |records: &[Parcel]| serde_json::to_string(&RedactedLead::rows(records)).unwrap();
+        let text_of = |records: &[Parcel]| serde_json::to_string(&RedactedLead::rows(records)).unwrap();
         let (one, other) = (record("16012160010000", 1_234_567), record("16012160990000", 1_234_568));
-        let text = of(&[one.clone(), other.clone()]);
-        assert_eq!(text, of(&[other, one.clone()]));
+        let text = text_of(&[one.clone(), other.clone()]);
+        assert_eq!(text, text_of(&[other, one.clone()]));
         let row = serde_json::to_value(RedactedLead::new(&one)).unwrap();
         let fields: BTreeSet<&str> = row.as_object().unwrap().keys().map(String::as_str).collect();
         let expected = ["amountFrom", "class", "county", "issuedYear", "jobCode", "pin", "status", "township"];

@@ -65,11 +65,11 @@ pub(super) fn ends(year: i64) -> [FactOf; 2] {
 
 /// Parcels around a ratio of 0.6, as values of an old base year are, and one with 0.84.
 fn ward(peers: usize, year: i64) -> Vec<FactOf> {
-    let of = |at: usize| {
+    let facts_at = |at: usize| {
         let total = 96_000 + (at as i64 - peers as i64 / 2) * 80;
         [assessment(at, year, total), sale(at, 160_000, "VALID SALE")]
     };
-    let mut facts: Vec<FactOf> = (0..peers).flat_map(of).collect();
+    let mut facts: Vec<FactOf> = (0..peers).flat_map(facts_at).collect();
     facts.extend([assessment(90, year, 134_400), sale(90, 160_000, "VALID SALE")]);
     facts.extend(ends(year));
     facts

@@ -188,21 +188,22 @@ mod tests {
     #[test]
     fn flags_are_counted() {
         let mut engine = Engine::default();
-        let of = |counts: &[(&str, i64)]| counts.iter().map(|(rule, count)| ((*rule).to_owned(), *count)).collect::<BTreeMap<_, _>>();
+        let counts_of =
+            |counts: &[(&str, i64)]| counts.iter().map(|(rule, count)| ((*rule).to_owned(), *count)).collect::<BTreeMap<_, _>>();
         decide(&mut engine, home(PIN));
-        assert_eq!(counted(&engine), of(&[]));
+        assert_eq!(counted(&engine), counts_of(&[]));
         let company = || ParcelFact { owner_kind: "CORPORATION".into(), ..home(PIN) };
         decide(&mut engine, company());
-        assert_eq!(counted(&engine), of(&[("X3", 1)]));
+        assert_eq!(counted(&engine), counts_of(&[("X3", 1)]));
         decide(&mut engine, ParcelFact { owner_kind: "CORPORATION".into(), use_label: "VACANT LAND".into(), ..home(OTHER) });
-        assert_eq!(counted(&engine), of(&[("X3", 2), ("X4", 1)]));
+        assert_eq!(counted(&engine), counts_of(&[("X3", 2), ("X4", 1)]));
         // The same row again counts nothing.
         decide(&mut engine, company());
-        assert_eq!(counted(&engine), of(&[("X3", 2), ("X4", 1)]));
+        assert_eq!(counted(&engine), counts_of(&[("X3", 2), ("X4", 1)]));
         decide(&mut engine, ParcelFact { mailing_hash: home(PIN).mailing_hash, ..home(OTHER) });
-        assert_eq!(counted(&engine), of(&[("X2", 2), ("X3", 1)]));
+        assert_eq!(counted(&engine), counts_of(&[("X2", 2), ("X3", 1)]));
         decide(&mut engine, ParcelFact { is_homestead: false, mailing_hash: String::new(), ..company() });
-        assert_eq!(counted(&engine), of(&[]));
+        assert_eq!(counted(&engine), counts_of(&[]));
     }
 
     fn rules_of(fact: ParcelFact) -> Vec<String> {
@@ -217,23 +218,23 @@ mod tests {
     /// Proves which fields each rule flags, and which near ones it does not.
     #[test]
     fn each_rule_flags_its_fields() {
-        let of = |change: fn(&mut ParcelFact)| {
+        let flags_after = |change: fn(&mut ParcelFact)| {
             let mut fact = home(PIN);
             change(&mut fact);
             rules_of(fact)
         };
         let none: [&str; 0] = [];
-        assert_eq!(of(|_| ()), none);
-        assert_eq!(of(|fact| fact.mailing_city = "BOCA RATON".into()), ["X1"]);
-        assert_eq!(of(|fact| fact.mailing_state = "OH".into()), ["X1"]);
-        assert_eq!(of(|fact| (fact.mailing_city, fact.mailing_state) = (String::new(), String::new())), none);
-        assert_eq!(of(|fact| (fact.mailing_city, fact.mailing_state) = ("C/O JOHN SMITH".into(), String::new())), none);
-        assert_eq!(of(|fact| (fact.mailing_city, fact.mailing_state) = ("JOHN SMITH".into(), "OH".into())), none);
-        assert_eq!(of(|fact| (fact.mailing_city, fact.mailing_state) = ("ANN ARBOR".into(), "MI".into())), ["X1"]);
-        assert_eq!(of(|fact| fact.owner_kind = "CORPORATION".into()), ["X3"]);
-        assert_eq!(of(|fact| (fact.owner_kind, fact.sale_date) = ("CORPORATION".into(), "2027-01-02".into())), ["X3", "X5"]);
-        assert_eq!(of(|fact| (fact.owner_kind, fact.sale_date) = ("CORPORATION".into(), "2026-12-31".into())), ["X3"]);
-        assert_eq!(of(|fact| fact.sale_date = "2027-01-02".into()), none);
+        assert_eq!(flags_after(|_| ()), none);
+        assert_eq!(flags_after(|fact| fact.mailing_city = "BOCA RATON".into()), ["X1"]);
+        assert_eq!(flags_after(|fact| fact.mailing_state = "OH".into()), ["X1"]);
+        assert_eq!(flags_after(|fact| (fact.mailing_city, fact.mailing_state) = (String::new(), String::new())), none);
+        assert_eq!(flags_after(|fact| (fact.mailing_city, fact.mailing_state) = ("C/O JOHN SMITH".into(), String::new())), none);
+        assert_eq!(flags_after(|fact| (fact.mailing_city, fact.mailing_state) = ("JOHN SMITH".into(), "OH".into())), none);
+        assert_eq!(flags_after(|fact| (fact.mailing_city, fact.mailing_state) = ("ANN ARBOR".into(), "MI".into())), ["X1"]);
+        assert_eq!(flags_after(|fact| fact.owner_kind = "CORPORATION".into()), ["X3"]);
+        assert_eq!(flags_after(|fact| (fact.owner_kind, fact.sale_date) = ("CORPORATION".into(), "2027-01-02".into())), ["X3", "X5"]);
+        assert_eq!(flags_after(|fact| (fact.owner_kind, fact.sale_date) = ("CORPORATION".into(), "2026-12-31".into())), ["X3"]);
+        assert_eq!(flags_after(|fact| fact.sale_date = "2027-01-02".into()), none);
         for (label, expected) in [("VACANT LAND", &["X4"][..]), ("APART: 5-19 UNITS", &["X4"]), ("FOUR FAMILY", &[])] {
             assert_eq!(rules_of(ParcelFact { use_label: label.into(), ..home(PIN) }), expected, "{label}");
         }

@@ -164,18 +164,21 @@ mod tests {
     /// Proves that the record of a fact with the name of a person who bought the lien has the initials, and that of a company the whole name.
     #[test]
     fn assignees_name_no_person() {
-        let of = |assignee: &str| {
+        let shown_assignee = |assignee: &str| {
             let fact = LienFact { assignee: assignee.into(), ..lien("School District Tax Lien", "Tax Lien") };
             folded(vec![fact]).lien.unwrap().assignee
         };
-        assert_eq!((of("PNC BANK ATTN: JOHN SMITH"), of("MTAG SERVICES, LLC")), ("P. B. A. J. S.".into(), "MTAG SERVICES, LLC".into()));
+        assert_eq!(
+            (shown_assignee("PNC BANK ATTN: JOHN SMITH"), shown_assignee("MTAG SERVICES, LLC")),
+            ("P. B. A. J. S.".into(), "MTAG SERVICES, LLC".into())
+        );
     }
 
     /// Proves that an entry which decides is remembered when a later one hides it, and that what it decided is said.
     #[test]
     fn later_entries_hide_nothing() {
-        let of = |entries: &[&str]| folded(entries.iter().map(|entry| lien("School District Tax Lien", entry)).collect());
-        let hidden = of(&["Tax Lien", "Satisfaction", "Mail Returned"]);
+        let folded_with = |entries: &[&str]| folded(entries.iter().map(|entry| lien("School District Tax Lien", entry)).collect());
+        let hidden = folded_with(&["Tax Lien", "Satisfaction", "Mail Returned"]);
         assert_eq!(hidden.lien.as_ref().unwrap().why, "the earlier entry \"Satisfaction\", which \"Mail Returned\" hides");
         assert_eq!(status(hidden).0, SATISFIED);
         let both = ["Satisfied as to School ONLY", "Notice", "Satisfied as to City ONLY"];
@@ -183,7 +186,7 @@ mod tests {
         assert_eq!(status(first), (PARTIAL.to_owned(), vec!["City".to_owned()], None));
         let both = folded(both.iter().map(|entry| lien("City & School Tax Lien", entry)).collect());
         assert_eq!(status(both), (SATISFIED.to_owned(), Vec::new(), Some(120_000)));
-        assert_eq!(status(of(&["Satisfaction", "Satisfaction Vacated", "Mail Returned"])).0, OPEN);
+        assert_eq!(status(folded_with(&["Satisfaction", "Satisfaction Vacated", "Mail Returned"])).0, OPEN);
         // A flag that was set in error is taken back: no entry says so.
         let flagged = LienFact { is_satisfied: true, ..lien("School District Tax Lien", "Tax Lien") };
         assert_eq!(status(folded(vec![flagged, lien("School District Tax Lien", "Tax Lien")])).0, OPEN);

@@ -35,11 +35,11 @@ fn value(at: usize) -> i64 {
 /// Peers of which the first so many have a floor area, sold at twice their values. Of 32, which have 11 times 90, 11 times 100 and 10 times 110 dollars a
 /// square foot, one is left out at each end. The median of the others is 100; and they differ from it by (10 * 10 + 9 * 10) / 30 = 6.3333 percent of it.
 fn peers(count: usize, with_area: usize, year: i64) -> Vec<FactOf> {
-    let of = |at: usize| {
+    let facts_at = |at: usize| {
         let area = Some(1_000).filter(|_| at < with_area);
         [measured(at, year, value(at), area), sale(at, 2 * value(at), "VALID SALE")]
     };
-    (0..count).flat_map(of).collect()
+    (0..count).flat_map(facts_at).collect()
 }
 
 /// The facts of the parts of the ward, which follow its cycle.
@@ -85,10 +85,16 @@ fn decide(engine: &mut Engine, facts: Vec<FactOf>) {
 /// without a floor area, or with one that is a mistake, is compared with nothing; and what records and counts say.
 #[test]
 fn values_per_square_foot() {
-    let of = |number: usize, total: i64, area: Option<i64>| measured(number, 2026, total, area);
+    let measured_with = |number: usize, total: i64, area: Option<i64>| measured(number, 2026, total, area);
     let area = Some(1_600);
-    let others = vec![unsold(2026), of(101, 184_000, area), of(102, 170_400, area), of(103, 160_000, area), of(104, 200_000, None)];
-    let engine = engine(ward([others, vec![of(105, 200_000, Some(99))]].concat()));
+    let others = vec![
+        unsold(2026),
+        measured_with(101, 184_000, area),
+        measured_with(102, 170_400, area),
+        measured_with(103, 160_000, area),
+        measured_with(104, 200_000, None),
+    ];
+    let engine = engine(ward([others, vec![measured_with(105, 200_000, Some(99))]].concat()));
     let high = parcel(&engine, UNSOLD);
     assert_eq!((high.ratio, high.peer_median, high.r, high.tier.as_str()), (Some(1.25), Some(1.0), Some(1.25), "high"));
     assert_eq!((high.peer_n, high.cod, high.peer_level.as_str()), (30, Some(6.3333), "township"));

@@ -61,8 +61,8 @@ impl Asked for Engine {
         let cycles: BTreeSet<String> = self.records().into_values().map(|parcel| parcel.cycle).filter(|cycle| !cycle.is_empty()).collect();
         for cycle in cycles {
             let counts: DeltaCounts = self.counted(&delta_counts(cook::COUNTY, &cycle));
-            let of = |is_new| self.delta(&cycle, is_new).len() as i64;
-            assert_eq!((counts.new, counts.resolved), (of(true), of(false)), "{cycle}");
+            let count_of = |is_new| self.delta(&cycle, is_new).len() as i64;
+            assert_eq!((counts.new, counts.resolved), (count_of(true), count_of(false)), "{cycle}");
         }
     }
 }
@@ -144,12 +144,12 @@ fn sales_read() -> ParcelsFactOf {
 
 /// The facts about parcels whose ratios are around 1.02: each is assessed at 25 percent of 160,000 to 167,200 dollars, and was sold for 160,000.
 fn peers(count: usize, year: i64) -> Vec<ParcelsFactOf> {
-    let of = |at: usize| {
+    let facts_at = |at: usize| {
         let at_i64 = at as i64;
         let total = 40_800 + (at_i64 - count as i64 / 2) * 40;
         [value(at, year, [Some(total), Some(total), None]), sale(at, "2025-03-01", 160_000)]
     };
-    (0..count).flat_map(of).collect()
+    (0..count).flat_map(facts_at).collect()
 }
 
 fn engine(facts: impl IntoIterator<Item = ParcelsFactOf>) -> Engine {

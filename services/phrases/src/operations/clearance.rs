@@ -194,11 +194,11 @@ mod tests {
     #[test]
     fn old_and_empty_registers_clear_nothing() {
         let today = Date::constant(2026, 11, 20);
-        let of = |marks, through: &str| {
+        let registry_of = |marks, through: &str| {
             let corpus = marks::index::Corpus { marks, live_marks: marks };
             Registry::of(&Extent { corpus, through_date: through.to_owned() }, today)
         };
-        assert_eq!((of(0, "2026-11-20"), of(7, "")), (Registry::Absent, Registry::Stale));
-        assert_eq!((of(7, "2026-11-06"), of(7, "2026-11-05")), (Registry::Loaded, Registry::Stale));
+        assert_eq!((registry_of(0, "2026-11-20"), registry_of(7, "")), (Registry::Absent, Registry::Stale));
+        assert_eq!((registry_of(7, "2026-11-06"), registry_of(7, "2026-11-05")), (Registry::Loaded, Registry::Stale));
     }
 }

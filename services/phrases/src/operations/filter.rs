@@ -50,16 +50,16 @@ mod tests {
             "record": { "id": "1", "phrase": "agent mesh", "label": "RISING" }
         });
         let change: Element<Phrase> = serde_json::from_value(change).unwrap();
-        let of = |json: serde_json::Value| serde_json::from_value::<Filter>(json).unwrap().normalize().unwrap();
+        let filter_from = |json: serde_json::Value| serde_json::from_value::<Filter>(json).unwrap().normalize().unwrap();
         for (filter, expected) in [
             (serde_json::json!({}), true),
             (serde_json::json!({ "phrase": "Agent-Mesh", "label": "RISING" }), true),
             (serde_json::json!({ "phrase": "agent" }), false),
             (serde_json::json!({ "label": "FLAT" }), false),
         ] {
-            assert_eq!(of(filter.clone()).matches(&change), expected, "{filter}");
+            assert_eq!(filter_from(filter.clone()).matches(&change), expected, "{filter}");
         }
-        let queries = of(serde_json::json!({ "phrase": "Agent-Mesh" })).term_queries();
+        let queries = filter_from(serde_json::json!({ "phrase": "Agent-Mesh" })).term_queries();
         assert_eq!(queries, [TermQuery::Exact("phrase", vec!["agent mesh".to_owned()])]);
         let wrong = Filter { phrase: Some("?!".to_owned()), label: None };
         assert_eq!(wrong.normalize().unwrap_err().parameter, "phrase");

@@ -98,14 +98,14 @@ mod tests {
     /// Proves when a source is late.
     #[test]
     fn lags() {
-        let of = |last| {
+        let status_after = |last| {
             let status = Status::new("hacker_news", last, 100, 6);
             (status.lag, status.ok)
         };
         assert_eq!(
-            (of(None), of(Some(99)), of(Some(94)), of(Some(93))),
+            (status_after(None), status_after(Some(99)), status_after(Some(94)), status_after(Some(93))),
             ((None, false), (Some(0), true), (Some(5), true), (Some(6), false))
         );
-        assert_eq!(of(Some(150)), (Some(0), true));
+        assert_eq!(status_after(Some(150)), (Some(0), true));
     }
 }

@@ -298,16 +298,16 @@ mod tests {
         write(&*view, seq + 1, &day_key(TODAY), &DayRow::from([(0, Hour { stories: 50, is_complete: true })])).await;
         write(&*view, seq + 2, CLOCK_KEY, &Clock { newest: NEWEST, ..Clock::default() }).await;
         seq += 2;
-        let of = async |at_seq: u64, last: u64| {
+        let views_at = async |at_seq: u64, last: u64| {
             let now = ctx.clock.now();
             let at = Position { view: Arc::clone(&view), seq: Seq(at_seq), last: Seq(last), now, clock_time: now };
             let ledger = Ledger::of(&ctx, &at, 24).await.unwrap().unwrap();
             ledger.views(&["agent mesh".to_owned()], 3.0).await.unwrap()[0].map(|views| (views.label, views.views))
         };
-        assert_eq!(of(seq, seq).await, Some((Label::Flat, 100)));
+        assert_eq!(views_at(seq, seq).await, Some((Label::Flat, 100)));
         write(&*view, seq + 1, &views_key("agent mesh"), &ViewsRow { days: views_until(TODAY, 900), day: TODAY }).await;
         write(&*view, seq + 2, LOWEST_KEY, &lowest(TODAY)).await;
-        assert_eq!(of(seq + 2, seq + 2).await, Some((Label::Rising, 900)));
-        assert_eq!(of(seq, seq + 2).await, Some((Label::Flat, 100)));
+        assert_eq!(views_at(seq + 2, seq + 2).await, Some((Label::Rising, 900)));
+        assert_eq!(views_at(seq, seq + 2).await, Some((Label::Flat, 100)));
     }
 }

@@ -195,8 +195,8 @@ fn a_burst_rises_and_ends() {
     world.quiet(START + 362..START + 400);
     let record = world.record("agent mesh").unwrap();
     assert_eq!((record.label.as_str(), record.peak), ("FLAT", 6));
-    let of: Vec<&str> = world.changes.iter().filter(|(phrase, _)| phrase == "agent mesh").map(|(_, label)| label.as_str()).collect();
-    assert_eq!(of, ["WARMING", "RISING", "WARMING", "FLAT"]);
+    let labels: Vec<&str> = world.changes.iter().filter(|(phrase, _)| phrase == "agent mesh").map(|(_, label)| label.as_str()).collect();
+    assert_eq!(labels, ["WARMING", "RISING", "WARMING", "FLAT"]);
     assert_eq!(world.state::<Board>(BOARD_KEY).unwrap().phrases, Vec::<String>::new());
 }
 
@@ -219,8 +219,8 @@ fn a_phrase_that_cools_is_flat_again() {
     world.quiet(cools..cools + 1);
     assert_eq!(world.label("weekly digest"), "COOLING");
     world.quiet(cools + 1..START + 30 * 24);
-    let of: Vec<&str> = world.changes.iter().filter(|(phrase, _)| phrase == "weekly digest").map(|(_, label)| label.as_str()).collect();
-    assert_eq!(of, ["COOLING", "FLAT"]);
+    let labels: Vec<&str> = world.changes.iter().filter(|(phrase, _)| phrase == "weekly digest").map(|(_, label)| label.as_str()).collect();
+    assert_eq!(labels, ["COOLING", "FLAT"]);
 }
 
 /// Proves that twenty stories of one author change no label, and that blocked words have none.
@@ -474,15 +474,15 @@ fn labels_equal_a_count_of_all_stories() {
         if ago < 24 * 6 || ago % 7 != 0 {
             continue;
         }
-        let mut of: HashMap<String, Vec<Mention>> = HashMap::new();
+        let mut by_gram: HashMap<String, Vec<Mention>> = HashMap::new();
         for (at, author, title) in world.docs.values() {
             let poster = Poster::new(author, &format!("{author}.example"));
             for gram in grams(&normal(title)) {
-                of.entry(gram.to_owned()).or_default().push(Mention { hour: *at, poster });
+                by_gram.entry(gram.to_owned()).or_default().push(Mention { hour: *at, poster });
             }
         }
         let scale = Scale::new(&hours, hour, Question::default());
-        for (gram, mentions) in of {
+        for (gram, mentions) in by_gram {
             let (row, mentions) = (world.mentions(&gram), Mentions::of(mentions));
             assert_eq!(scale.measure(&row), scale.measure(&mentions), "{gram} at {ago}");
             let measure = scale.measure(&mentions);
@@ -524,7 +524,7 @@ fn the_order_of_stories_does_not_matter() {
 /// Proves which entries of the index a story writes, and that an edited or removed one is marked where it is not any more.
 #[test]
 fn stories_are_indexed() {
-    let of = |row: &DocRow| -> Vec<String> {
+    let entries_of = |row: &DocRow| -> Vec<String> {
         let writes = index::entries("doc/7", &serde_json::to_string(row).unwrap(), Seq(3));
         let text = |write: &Write| {
             let posting = velocity::rows::Posting::from_bytes(write.value.as_ref().unwrap()).unwrap();
@@ -537,22 +537,22 @@ fn stories_are_indexed() {
     let row = DocRow { hour: 170, title: "Agent mesh".into(), ..DocRow::default() };
     let entry = |term: &str, bucket: i64, sign: char| format!("[Text(\"{term}\"), Int({bucket}), Int(3)] {sign}7");
     assert_eq!(
-        of(&row),
+        entries_of(&row),
         [entry("docs", 170, '+'), entry("gram/agent mesh", 1, '+'), entry("gram/agent", 1, '+'), entry("gram/mesh", 1, '+')]
     );
     // Stories with a longer phrase are found by two of its words.
-    let longer = of(&DocRow { hour: 170, title: "Agent mesh for all".into(), ..DocRow::default() });
+    let longer = entries_of(&DocRow { hour: 170, title: "Agent mesh for all".into(), ..DocRow::default() });
     let is_found = |phrase: &str| longer.contains(&entry(&format!("gram/{phrase}"), 1, '+'));
     assert!(longer.len() == 5 && is_found("agent mesh") && is_found("mesh for") && !is_found("agent mesh for"), "{longer:?}");
     let before = Some(velocity::rows::Before { hour: 170, words: "agent net".into() });
     let edited = DocRow { before: before.clone(), ..row.clone() };
     assert_eq!(
-        of(&edited).iter().filter(|text| text.ends_with("-7")).cloned().collect::<Vec<_>>(),
+        entries_of(&edited).iter().filter(|text| text.ends_with("-7")).cloned().collect::<Vec<_>>(),
         [entry("gram/agent net", 1, '-'), entry("gram/net", 1, '-')]
     );
     let removed = DocRow { hour: 170, removed: true, before, ..DocRow::default() };
-    assert_eq!(of(&removed).len(), 4);
-    assert!(of(&removed).iter().all(|text| text.ends_with("-7")));
+    assert_eq!(entries_of(&removed).len(), 4);
+    assert!(entries_of(&removed).iter().all(|text| text.ends_with("-7")));
     assert_eq!(index::entries("g/agent", "\"\"", Seq(3)), []);
     assert_eq!(index::entries("hour", "[170,12,true]", Seq(3)).len(), 1);
 }

@@ -86,14 +86,14 @@ mod tests {
     /// and that its chain can belong to no caller.
     #[test]
     fn requests_follow_from_the_hash() {
-        let of = |hash: &str| {
+        let request_for = |hash: &str| {
             let inputs = json!({ "asOf": "2026-11-20T00:00:00Z" });
             let document = Documented { service: "exclusions".into(), action: "entity_watch".into(), inputs, hash: hash.into() };
             request_of(&document, "http://x").unwrap()
         };
-        let (subject, request) = of("sha256:aa");
-        assert_eq!(of("sha256:aa"), (subject.clone(), request.clone()));
-        assert_ne!(of("sha256:ab").0, subject);
+        let (subject, request) = request_for("sha256:aa");
+        assert_eq!(request_for("sha256:aa"), (subject.clone(), request.clone()));
+        assert_ne!(request_for("sha256:ab").0, subject);
         assert_eq!((request.agent_id.as_str(), request.caller.as_str()), ("highwater:exclusions", "service:exclusions"));
         assert!(!is_caller(&request.caller));
         let receipt = json!({ "body": { "outputs_hash": request.outputs_hash } });

@@ -144,12 +144,12 @@ mod tests {
     /// Proves that a filter replaces the fields of another one by one.
     #[test]
     fn over_another() {
-        let of = |json: serde_json::Value| -> Filter { serde_json::from_value(json).unwrap() };
-        let base = of(serde_json::json!({"topic": "oncology", "state": "TX", "minAmount": 5}));
-        let over = of(serde_json::json!({"state": "CA", "pi": "ada"}));
+        let filter_from = |json: serde_json::Value| -> Filter { serde_json::from_value(json).unwrap() };
+        let base = filter_from(serde_json::json!({"topic": "oncology", "state": "TX", "minAmount": 5}));
+        let over = filter_from(serde_json::json!({"state": "CA", "pi": "ada"}));
         assert_eq!(
             over.with_defaults_from(&base),
-            Ok(of(serde_json::json!({"topic": "oncology", "state": "CA", "pi": "ada", "minAmount": 5})))
+            Ok(filter_from(serde_json::json!({"topic": "oncology", "state": "CA", "pi": "ada", "minAmount": 5})))
         );
         assert_eq!(
             (Filter::default().with_defaults_from(&base), base.with_defaults_from(&Filter::default())),
@@ -170,7 +170,7 @@ mod tests {
             amount: Some(100),
             ..Funding::default()
         };
-        let of = |json: serde_json::Value| -> Filter { serde_json::from_value(json).unwrap() };
+        let filter_from = |json: serde_json::Value| -> Filter { serde_json::from_value(json).unwrap() };
         for (filter, fits) in [
             (serde_json::json!({}), true),
             (serde_json::json!({"topic": "Oncology", "state": "tx", "institution": "rice", "ic": "nci", "pi": "ada"}), true),
@@ -182,18 +182,18 @@ mod tests {
             (serde_json::json!({"minAmount": 100, "maxAmount": 100.0}), true),
             (serde_json::json!({"minAmount": 100.5}), false),
         ] {
-            assert_eq!(of(filter.clone()).takes(&grant), fits, "{filter}");
+            assert_eq!(filter_from(filter.clone()).takes(&grant), fits, "{filter}");
         }
         let trial = Funding { phase: "PHASE1/PHASE2".into(), ..Funding::default() };
-        let has = |phase: &str, trial: &Funding| of(serde_json::json!({ "phase": phase })).takes(trial);
+        let has = |phase: &str, trial: &Funding| filter_from(serde_json::json!({ "phase": phase })).takes(trial);
         assert!(["phase2", "PHASE1", "PHASE1/PHASE2"].iter().all(|phase| has(phase, &trial)));
         assert!(!["PHASE2/PHASE3", "PHASE3", "N/A"].iter().any(|phase| has(phase, &trial)));
         let (single, none) =
             (Funding { phase: "PHASE2".into(), ..Funding::default() }, Funding { phase: "N/A".into(), ..Funding::default() });
         assert!(has("PHASE2", &single) && !has("PHASE1/PHASE2", &single) && has("N/A", &none) && !has("PHASE1", &none));
-        assert!(!of(serde_json::json!({"maxAmount": 5})).takes(&trial));
+        assert!(!filter_from(serde_json::json!({"maxAmount": 5})).takes(&trial));
         assert_eq!(Filter::default().canonical(), "");
-        let canonical = of(serde_json::json!({"state": "TX", "topic": "aging"})).canonical();
+        let canonical = filter_from(serde_json::json!({"state": "TX", "topic": "aging"})).canonical();
         assert_eq!(canonical, r#"{"topic":"aging","state":"TX"}"#);
         assert_eq!(Filter::from_canonical(&canonical).unwrap().canonical(), canonical);
     }

@@ -52,8 +52,8 @@ pub(super) fn niche_of(item: u64) -> u64 {
 /// Returns the title of an item.
 pub(super) fn title(item: u64) -> String {
     let (head, tail) = (item % 10, item / 10 % 10);
-    let of = |list: &[&'static str; 10], at: u64| usize::try_from(at).ok().and_then(|at| list.get(at)).copied().unwrap_or_default();
-    format!("{} {} {item:06}", of(&HEADS, head), of(&TAILS, tail))
+    let word_at = |list: &[&'static str; 10], at: u64| usize::try_from(at).ok().and_then(|at| list.get(at)).copied().unwrap_or_default();
+    format!("{} {} {item:06}", word_at(&HEADS, head), word_at(&TAILS, tail))
 }
 
 /// Returns the days of the polls that see an item restocked, oldest first. The poll of the day before sees it sold out.

@@ -186,7 +186,7 @@ fn instance(company: &Company, document: Document) -> String {
     let revenue = "RevenueFromContractWithCustomerExcludingAssessedTax";
     match (document.company, document.is_amendment) {
         (0, false) => {
-            let of = |name: &str| format!("demoa:{name}Member");
+            let member_named = |name: &str| format!("demoa:{name}Member");
             out.fact(revenue, "usd", "2000000000", &year, &[]);
             out.fact(revenue, "usd", "2000000000", &year, &[]);
             out.fact(revenue, "usd", "1900000000", &before, &[]);
@@ -198,9 +198,9 @@ fn instance(company: &Company, document: Document) -> String {
                 ("StateAndLocalGovernment", "1300000000"),
                 ("CustomerA", "1400000000"),
             ] {
-                out.fact(revenue, "usd", value, &year, &[(CUSTOMERS, &of(member))]);
+                out.fact(revenue, "usd", value, &year, &[(CUSTOMERS, &member_named(member))]);
             }
-            let government = of("USGovernment");
+            let government = member_named("USGovernment");
             let segments = ("srt:ConsolidationItemsAxis", "us-gaap:OperatingSegmentsMember");
             out.fact(revenue, "usd", "1000000000", &year, &[segments, (CUSTOMERS, &government)]);
             out.fact(revenue, "usd", "980000000", &before, &[segments, (CUSTOMERS, &government)]);

@@ -36,7 +36,7 @@ fn documents(world: &World) -> Vec<Value> {
         0 => "Wing bolts".to_owned(),
         rounds => format!("Wing bolts, revision {rounds}"),
     };
-    let of = |guid: &str, number: &str, subject: &str, models: &[&str], text: Option<&str>, effective: &str| {
+    let document_of = |guid: &str, number: &str, subject: &str, models: &[&str], text: Option<&str>, effective: &str| {
         json!({
             "documentGuid": guid, "documentURL": format!("https://drs.faa.gov/browse/excelExternalWindow/{guid}.0001"),
             "drs:documentNumber": number, "drs:status": "Current", "drs:title": null, "drs:adfrawdSubject": subject,
@@ -46,8 +46,8 @@ fn documents(world: &World) -> Vec<Value> {
         })
     };
     vec![
-        of("FR-ADFRAWD-2020-00001-0000000000", "2020-40-01", "Fuel selector", &["PA-46-350P"], None, "2020-11-05"),
-        of(
+        document_of("FR-ADFRAWD-2020-00001-0000000000", "2020-40-01", "Fuel selector", &["PA-46-350P"], None, "2020-11-05"),
+        document_of(
             "4C1D2E3F405162738495A6B7C8D9EAFB",
             "1978-40-03",
             "Seat rails",
@@ -59,6 +59,6 @@ fn documents(world: &World) -> Vec<Value> {
             ),
             "1978-10-12",
         ),
-        of("5D2E3F405162738495A6B7C8D9EAFB0C", "1962-24-01", &subject, &["PA-24 (A", "B)", "PA-24-250"], None, "1962-11-20"),
+        document_of("5D2E3F405162738495A6B7C8D9EAFB0C", "1962-24-01", &subject, &["PA-24 (A", "B)", "PA-24-250"], None, "1962-11-20"),
     ]
 }

@@ -44,9 +44,9 @@ fn dataset(feed: Feed) -> Dataset {
 
 /// Whether the record has its number already. A few new ones begin without.
 pub(crate) fn is_numbered(world: &World, feed: Feed, index: u64) -> bool {
-    let of = if world.is_born(feed, index) { 12 } else { 30 };
+    let odds = if world.is_born(feed, index) { 12 } else { 30 };
     let young = world.is_born(feed, index) || world.date(feed, index) > day_before(world.first_today, 60);
-    !young || !world.random(feed, index).once_in(50, of) || world.fate(feed, index).numbered
+    !young || !world.random(feed, index).once_in(50, odds) || world.fate(feed, index).numbered
 }
 
 /// Whether the record's status is not `Ongoing`.

@@ -40,28 +40,38 @@ fn carrier(world: &World, day: i64, dot: &str, name: &str, more: Value) -> (i64,
 }
 
 fn census(world: &World) -> Vec<(i64, Value)> {
-    let of = |day, dot, name, more| carrier(world, day, dot, name, more);
+    let carrier_on = |day, dot, name, more| carrier(world, day, dot, name, more);
     let old = |dot, name| {
         let (_, row) = carrier(world, -900, dot, name, json!({"docket1prefix": "MC", "docket1": "900001"}));
         (-900, row)
     };
     vec![
         // Also in the register of Colorado, two days before.
-        of(-2, "4312345", "BLUE MESA FREIGHT LLC", json!({"docket1prefix": "MC", "docket1": "1234567"})),
-        of(-3, "4312346", "CARRYALL MOVERS LLC", json!({"crgo_household": "X", "phy_street": "88 PACK RD"})),
-        of(-3, "4312347", "TANKER TRAIL LLC", json!({"hm_ind": "Y", "phy_street": "4 DEPOT RD"})),
-        of(-3, "4312348", "PRIVATE ORCHARD LLC", json!({"classdef": "PRIVATE PROPERTY", "phy_street": "7 APPLE WAY"})),
-        of(-3, "4312349", "TWO CLASSES LLC", json!({"classdef": "AUTHORIZED FOR HIRE;PRIVATE PROPERTY", "phy_street": "9 SPLIT RD"})),
-        of(-3, "4312350", "NONSENSE FLEET LLC  ", json!({"power_units": "92901", "truck_units": "92901", "total_drivers": "110113"})),
-        of(-3, "4312351", "CHAMELEON HAULING LLC", json!({"prior_revoke_flag": "Y", "prior_revoke_dot_number": "00344554"})),
-        of(
+        carrier_on(-2, "4312345", "BLUE MESA FREIGHT LLC", json!({"docket1prefix": "MC", "docket1": "1234567"})),
+        carrier_on(-3, "4312346", "CARRYALL MOVERS LLC", json!({"crgo_household": "X", "phy_street": "88 PACK RD"})),
+        carrier_on(-3, "4312347", "TANKER TRAIL LLC", json!({"hm_ind": "Y", "phy_street": "4 DEPOT RD"})),
+        carrier_on(-3, "4312348", "PRIVATE ORCHARD LLC", json!({"classdef": "PRIVATE PROPERTY", "phy_street": "7 APPLE WAY"})),
+        carrier_on(
+            -3,
+            "4312349",
+            "TWO CLASSES LLC",
+            json!({"classdef": "AUTHORIZED FOR HIRE;PRIVATE PROPERTY", "phy_street": "9 SPLIT RD"}),
+        ),
+        carrier_on(
+            -3,
+            "4312350",
+            "NONSENSE FLEET LLC  ",
+            json!({"power_units": "92901", "truck_units": "92901", "total_drivers": "110113"}),
+        ),
+        carrier_on(-3, "4312351", "CHAMELEON HAULING LLC", json!({"prior_revoke_flag": "Y", "prior_revoke_dot_number": "00344554"})),
+        carrier_on(
             -3,
             "4312352",
             "PAT EXAMPLE",
             json!({"business_org_desc": "Individual (Sole Proprietor)", "phy_street": "5 HOME LN", "phy_zip": "802031234"}),
         ),
-        of(-3, "4312353", "NORTHERN LIGHTS TRANSPORT INC", json!({"phy_state": "ON", "phy_country": "CA", "phy_zip": "K1A 0B1"})),
-        of(1, "4312354", "LATER FREIGHT LLC", json!({"phy_street": "1 LATER ST"})),
+        carrier_on(-3, "4312353", "NORTHERN LIGHTS TRANSPORT INC", json!({"phy_state": "ON", "phy_country": "CA", "phy_zip": "K1A 0B1"})),
+        carrier_on(1, "4312354", "LATER FREIGHT LLC", json!({"phy_street": "1 LATER ST"})),
         old("3100001", "LAPSED LINES LLC"),
         old("3100002", "REPLACED ROADWAYS LLC"),
         old("3100003", "BROKERAGE BRIGHT LLC"),
@@ -72,7 +82,7 @@ fn census(world: &World) -> Vec<(i64, Value)> {
 }
 
 fn authority(world: &World) -> Vec<(i64, Value)> {
-    let of = |day: i64, dot: &str, docket: &str, kind: &str, status: &str, reason: &str| {
+    let docket_on = |day: i64, dot: &str, docket: &str, kind: &str, status: &str, reason: &str| {
         let row = json!({
             "usdot_number": dot, "docket_number": docket, "op_auth_type": kind, "op_auth_status": status, "reason": reason,
             "status_change_date": compact(at(world, day)),
@@ -83,15 +93,15 @@ fn authority(world: &World) -> Vec<(i64, Value)> {
     const BROKER: &str = "Broker of Property (Except Household Goods)";
     vec![
         // The number of the carrier is padded in some rows.
-        of(-4, "03100003", "MC900003", BROKER, "Inactive", "PENDING"),
-        of(-2, "3100003", "MC-900003", BROKER, "Active", "GRANTED"),
-        of(-2, "3100004", "MC900004", PROPERTY, "Active", "REINSTATED"),
-        of(2, "3100003", "MC900003", BROKER, "Inactive", "REVOKED"),
+        docket_on(-4, "03100003", "MC900003", BROKER, "Inactive", "PENDING"),
+        docket_on(-2, "3100003", "MC-900003", BROKER, "Active", "GRANTED"),
+        docket_on(-2, "3100004", "MC900004", PROPERTY, "Active", "REINSTATED"),
+        docket_on(2, "3100003", "MC900003", BROKER, "Inactive", "REVOKED"),
     ]
 }
 
 fn cancellations(world: &World) -> Vec<(i64, Value)> {
-    let of = |published: i64, cancelled: i64, dot: &str, policy: &str| {
+    let policy_until = |published: i64, cancelled: i64, dot: &str, policy: &str| {
         let row = json!({
             "usdot_number": dot, "docket_number": "MC900001", "ins_form_code": "BMC-91X", "ins_type_code": "1", "policy_no": policy,
             "insurance_company_name": "Example Mutual", "effective_date": compact(at(world, cancelled - 365)),
@@ -100,17 +110,17 @@ fn cancellations(world: &World) -> Vec<(i64, Value)> {
         (published, row)
     };
     vec![
-        of(-2, 5, "3100001", "S-LHMI2518-00"),
-        of(-2, 5, "3100002", "OLD-77"),
-        of(-2, -1, "3100005", "KEPT-5"),
+        policy_until(-2, 5, "3100001", "S-LHMI2518-00"),
+        policy_until(-2, 5, "3100002", "OLD-77"),
+        policy_until(-2, -1, "3100005", "KEPT-5"),
         // Two policies are cancelled one after the other: the first is replaced by the second, the second by none.
-        of(-2, 3, "3100006", "FIRST-1"),
-        of(-2, 5, "3100006", "SECOND-2"),
+        policy_until(-2, 3, "3100006", "FIRST-1"),
+        policy_until(-2, 5, "3100006", "SECOND-2"),
     ]
 }
 
 fn filings(world: &World) -> Vec<(i64, Value)> {
-    let of = |dot: &str, policy: &str, effective: i64| {
+    let policy_from = |dot: &str, policy: &str, effective: i64| {
         let row = json!({
             "usdot_number": dot, "docket_number": "MC900001", "ins_form_code": "BMC-91X", "ins_type_code": "1", "policy_no": policy,
             "insurance_company_name": "Example Mutual", "effective_date": compact(at(world, effective)), "trans_date": compact(at(world, effective)),
@@ -119,11 +129,16 @@ fn filings(world: &World) -> Vec<(i64, Value)> {
         (-2, row)
     };
     // The cancelled filing itself, in another spelling; and a replacement.
-    vec![of("3100001", "SLHMI251800", -360), of("03100002", "NEW-78", 3), of("3100006", "FIRST1", -362), of("3100006", "SECOND2", -360)]
+    vec![
+        policy_from("3100001", "SLHMI251800", -360),
+        policy_from("03100002", "NEW-78", 3),
+        policy_from("3100006", "FIRST1", -362),
+        policy_from("3100006", "SECOND2", -360),
+    ]
 }
 
 fn on_file() -> Vec<(i64, Value)> {
-    let of = |dot: &str, on_file: &str| {
+    let insurance_of = |dot: &str, on_file: &str| {
         let row = json!({
             "usdot_number": dot, "docket_number": "MC900001", "op_auth_type": "Motor Carrier of Property (Except Household Goods)",
             "op_auth_status": "Active", "min_cov_amount": "750000", "bipd_file": on_file, "cargo_req": "N", "cargo_file": "N", "bond_req": "N", "bond_file": "N",
@@ -131,11 +146,16 @@ fn on_file() -> Vec<(i64, Value)> {
         (-2, row)
     };
     // Nothing on file is a fact, not a blank.
-    vec![of("03100001", "00000"), of("3100002", "00000"), of("3100005", "750000"), of("3100006", "00000")]
+    vec![
+        insurance_of("03100001", "00000"),
+        insurance_of("3100002", "00000"),
+        insurance_of("3100005", "750000"),
+        insurance_of("3100006", "00000"),
+    ]
 }
 
 fn colorado(world: &World) -> Vec<(i64, Value)> {
-    let of = |day: i64, id: &str, name: &str, more: Value| {
+    let entity_on = |day: i64, id: &str, name: &str, more: Value| {
         let row = json!({
             "entityid": id, "entityname": name, "entitytype": "DLLC", "entitystatus": "Good Standing", "jurisdictonofformation": "CO",
             "entityformdate": stamp(at(world, day)), "principaladdress1": "312 East Carter Street", "principalcity": "Denver", "principalstate": "CO",
@@ -146,18 +166,23 @@ fn colorado(world: &World) -> Vec<(i64, Value)> {
     let written = at(world, -5).strftime("%m/%d/%Y").to_string();
     let ended = format!("SHORT LIVED LLC, Dissolved {}", at(world, -1).strftime("%B %-d, %Y"));
     vec![
-        of(-4, "20269000001", "Blue Mesa Freight, L.L.C.", json!({})),
-        of(-5, "20269000002", "Written Otherwise LLC", json!({"entityformdate": written, "principaladdress1": "N/A"})),
-        of(-3, "20269000003", &ended, json!({"entitystatus": "Voluntarily Dissolved", "principaladdress1": "2 Brief St"})),
-        of(-3, "20269000004", "Copper Mug Brewery LLC", json!({"principaladdress1": "3 Hop St"})),
-        of(
+        entity_on(-4, "20269000001", "Blue Mesa Freight, L.L.C.", json!({})),
+        entity_on(-5, "20269000002", "Written Otherwise LLC", json!({"entityformdate": written, "principaladdress1": "N/A"})),
+        entity_on(-3, "20269000003", &ended, json!({"entitystatus": "Voluntarily Dissolved", "principaladdress1": "2 Brief St"})),
+        entity_on(-3, "20269000004", "Copper Mug Brewery LLC", json!({"principaladdress1": "3 Hop St"})),
+        entity_on(
             -3,
             "20269000005",
             "From Elsewhere LLC",
             json!({"entitytype": "FLLC", "jurisdictonofformation": "DE", "principalstate": "DE", "principalcity": "Dover", "principalzipcode": "19901"}),
         ),
-        of(-3, "20269000006", "Gentle Dental PC", json!({"entitytype": "DPC", "principaladdress1": "6 Molar Way"})),
-        of(1, "20269000007", "Delayed Effect LLC", json!({"entityformdate": stamp(at(world, 20)), "principaladdress1": "7 Later St"})),
+        entity_on(-3, "20269000006", "Gentle Dental PC", json!({"entitytype": "DPC", "principaladdress1": "6 Molar Way"})),
+        entity_on(
+            1,
+            "20269000007",
+            "Delayed Effect LLC",
+            json!({"entityformdate": stamp(at(world, 20)), "principaladdress1": "7 Later St"}),
+        ),
     ]
 }
 
@@ -180,12 +205,13 @@ pub(super) fn event(film: u64, entity: u64, filed: &str, day: Date, kind: &str, 
 
 fn new_york(world: &World) -> Vec<(i64, Value)> {
     const LLC: &str = "DOMESTIC LIMITED LIABILITY COMPANY";
-    let of = |film: u64, entity: u64, filed: &str, kind: &str, name: &str| (-3, event(film, entity, filed, at(world, -3), kind, name));
+    let filing_of =
+        |film: u64, entity: u64, filed: &str, kind: &str, name: &str| (-3, event(film, entity, filed, at(world, -3), kind, name));
     vec![
-        of(9_000_000_002, 7_900_001, "CERTIFICATE OF PUBLICATION", LLC, "HUDSON HAULING LLC"),
-        of(9_000_000_001, 7_900_001, "ARTICLES OF ORGANIZATION", LLC, "HUDSON HAULING LLC"),
-        of(9_000_000_003, 7_900_002, "CERTIFICATE OF AMENDMENT", LLC, "AMENDED GOODS LLC"),
-        of(9_000_000_004, 7_900_003, "CERTIFICATE OF ASSUMED NAME", LLC, "OTHERWISE CALLED LLC"),
-        of(9_000_000_005, 7_900_004, "APPLICATION OF AUTHORITY", "FOREIGN LIMITED LIABILITY COMPANY", "OUTSIDE IN LLC"),
+        filing_of(9_000_000_002, 7_900_001, "CERTIFICATE OF PUBLICATION", LLC, "HUDSON HAULING LLC"),
+        filing_of(9_000_000_001, 7_900_001, "ARTICLES OF ORGANIZATION", LLC, "HUDSON HAULING LLC"),
+        filing_of(9_000_000_003, 7_900_002, "CERTIFICATE OF AMENDMENT", LLC, "AMENDED GOODS LLC"),
+        filing_of(9_000_000_004, 7_900_003, "CERTIFICATE OF ASSUMED NAME", LLC, "OTHERWISE CALLED LLC"),
+        filing_of(9_000_000_005, 7_900_004, "APPLICATION OF AUTHORITY", "FOREIGN LIMITED LIABILITY COMPANY", "OUTSIDE IN LLC"),
     ]
 }

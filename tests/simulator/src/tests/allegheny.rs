@@ -95,8 +95,8 @@ fn half_a_table() {
 #[test]
 fn peculiar_rolls() {
     let sim = Simulator::new(options(60));
-    let of = |table: &str| page_of(&sim, table, "limit=100")["records"].as_array().unwrap().clone();
-    let (parcels, sales) = (of(ASSESSMENTS), of(SALES));
+    let records_of = |table: &str| page_of(&sim, table, "limit=100")["records"].as_array().unwrap().clone();
+    let (parcels, sales) = (records_of(ASSESSMENTS), records_of(SALES));
     assert!(parcels.iter().any(|row| row["FAIRMARKETTOTAL"].is_string()) && parcels.iter().any(|row| row["FAIRMARKETTOTAL"].is_f64()));
     assert!(
         parcels.iter().all(|row| row["TAXYEAR"] == 2026.0 && row["PROPERTYUNIT"] == " " && row["SALEDATE"].as_str().unwrap().len() == 10)

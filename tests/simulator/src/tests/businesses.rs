@@ -43,9 +43,9 @@ fn conditions() {
 fn brokers() {
     let sim = Simulator::new(options(60));
     let granted = rows(&sim, AUTHORITY, "$where=status_change_date%20%3E%3D%20'20261117'%20AND%20reason%20=%20'GRANTED'&$limit=50000");
-    let of = |kind: &str| granted.iter().filter(|row| row["op_auth_type"].as_str().unwrap().starts_with(kind)).collect::<Vec<_>>();
-    assert!(of("Broker").len() > 1 && of("Motor Carrier").len() > 1, "{granted:?}");
-    for row in of("Broker") {
+    let granted_of = |kind: &str| granted.iter().filter(|row| row["op_auth_type"].as_str().unwrap().starts_with(kind)).collect::<Vec<_>>();
+    assert!(granted_of("Broker").len() > 1 && granted_of("Motor Carrier").len() > 1, "{granted:?}");
+    for row in granted_of("Broker") {
         let carriers = rows(&sim, CENSUS, &format!("$where=dot_number%20in({})", row["usdot_number"].as_str().unwrap()));
         assert_eq!(carriers.len(), 1, "{row}");
     }
@@ -105,7 +105,7 @@ fn the_archive_of_iowa() {
 fn refusals() {
     let sim = Simulator::new(options(60));
     let endpoint = Endpoint::at(CENSUS).unwrap();
-    let of = |key, name: Option<&str>| {
+    let answer_with = |key, name: Option<&str>| {
         let mut faults = Faults::default();
         if let Some(name) = name {
             faults.set(name, 1.0).unwrap();
@@ -114,6 +114,9 @@ fn refusals() {
         let answer = sim.render(endpoint, Request { path: CENSUS, query: "", body: &[], key, visit: sim.visit("") }, &plan);
         (answer.status, answer.body.starts_with(b"["))
     };
-    assert_eq!([of(None, None), of(Some("token"), None), of(Some(" "), None)], [(200, true), (200, true), (403, false)]);
-    assert_eq!([of(None, Some("202")), of(None, Some("error_object"))], [(202, false), (200, false)]);
+    assert_eq!(
+        [answer_with(None, None), answer_with(Some("token"), None), answer_with(Some(" "), None)],
+        [(200, true), (200, true), (403, false)]
+    );
+    assert_eq!([answer_with(None, Some("202")), answer_with(None, Some("error_object"))], [(202, false), (200, false)]);
 }

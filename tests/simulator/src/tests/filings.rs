@@ -43,9 +43,9 @@ fn several_insiders_buy_within_days() {
 fn current_reports_have_items() {
     let sim = Simulator::new(options(600));
     let feed = String::from_utf8(get(&sim, "/cgi-bin/browse-edgar", "count=100&start=0").body).unwrap();
-    let of = |entry: &str| entry.matches("br&gt;Item ").count();
+    let items_of = |entry: &str| entry.matches("br&gt;Item ").count();
     let entries: Vec<&str> = feed.split("<entry>").filter(|entry| entry.contains("<title>8-K")).collect();
-    assert!(entries.iter().all(|entry| of(entry) > 0) && entries.iter().any(|entry| of(entry) > 1));
+    assert!(entries.iter().all(|entry| items_of(entry) > 0) && entries.iter().any(|entry| items_of(entry) > 1));
     let items: BTreeSet<&str> = feed.split("br&gt;Item ").skip(1).filter_map(|rest| rest.split(':').next()).collect();
     assert!(items.len() > 4, "{items:?}");
 }
@@ -61,10 +61,11 @@ fn search_finds_documents() {
     };
     let (total, first) = find("q=&forms=8-K&dateRange=custom&startdt=2026-11-09&enddt=2026-11-13");
     assert_eq!(total, first.len());
-    let of = |name: &str| -> BTreeSet<String> { first.iter().map(|hit| hit["_source"][name].as_str().unwrap().to_owned()).collect() };
-    assert_eq!(of("form"), ["8-K", "8-K/A"].map(str::to_owned).into());
-    assert_eq!(of("file_date").len(), 5, "{:?}", of("file_date"));
-    assert!(of("adsh").len() * 2 == total, "every filing must have two documents");
+    let values_of =
+        |name: &str| -> BTreeSet<String> { first.iter().map(|hit| hit["_source"][name].as_str().unwrap().to_owned()).collect() };
+    assert_eq!(values_of("form"), ["8-K", "8-K/A"].map(str::to_owned).into());
+    assert_eq!(values_of("file_date").len(), 5, "{:?}", values_of("file_date"));
+    assert!(values_of("adsh").len() * 2 == total, "every filing must have two documents");
     let (all, page) = find("q=");
     let (_, second) = find("q=&from=100");
     assert!(page.len() == 100 && all > 100 && page.iter().all(|hit| !second.contains(hit)));

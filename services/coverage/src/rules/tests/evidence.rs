@@ -67,19 +67,19 @@ fn leads_of_registers_name_their_records() {
 #[test]
 fn a_registration_alone_is_evidence() {
     let leads = engine(&[co(colorado("20261812345", "Blue Mesa LLC", "2026-11-16"))]).leads();
-    let of = |line: &str| leads.iter().find(|lead| lead.coverage_line == line).unwrap();
+    let lead_of = |line: &str| leads.iter().find(|lead| lead.coverage_line == line).unwrap();
     let expected = [("entitytype", "DLLC"), ("entityid", "20261812345"), ("entityformdate", "2026-11-16")];
     for line in ["GENERAL_LIABILITY", "WORKERS_COMP"] {
-        let evidence: Vec<(&str, &str)> = of(line).evidence.iter().map(|fact| (fact.field.as_str(), fact.value.as_str())).collect();
+        let evidence: Vec<(&str, &str)> = lead_of(line).evidence.iter().map(|fact| (fact.field.as_str(), fact.value.as_str())).collect();
         assert_eq!(evidence, expected);
-        assert!(of(line).evidence.iter().all(|fact| fact.dataset == "4ykn-tg5h"));
+        assert!(lead_of(line).evidence.iter().all(|fact| fact.dataset == "4ykn-tg5h"));
     }
     let facts = "entitytype DLLC, entityid 20261812345, entityformdate 2026-11-16";
     assert_eq!(
-        of("GENERAL_LIABILITY").mandate.follows,
+        lead_of("GENERAL_LIABILITY").mandate.follows,
         format!("GENERAL_LIABILITY follows from the rule \"a new business: no statute demands it\" and {facts}")
     );
-    assert_eq!(of("WORKERS_COMP").mandate.follows, format!("WORKERS_COMP follows from C.R.S. 8-44-101 (if it hires) and {facts}"));
+    assert_eq!(lead_of("WORKERS_COMP").mandate.follows, format!("WORKERS_COMP follows from C.R.S. 8-44-101 (if it hires) and {facts}"));
 }
 
 /// Proves that each lead of a carrier names its record and its rule: a new carrier, an authority, a lapse, and one that is merged with a company's.

@@ -56,18 +56,18 @@ fn artifact(exclusions: Vec<Exclusion>, matched_by: &'static str, awards: Vec<Aw
 fn running_awards() {
     let day = day_of(NOON);
     assert_eq!(day, Date::constant(2026, 11, 20));
-    let of = |signed: &str, end: &str, action: &str, kind: &str| {
+    let runs = |signed: &str, end: &str, action: &str, kind: &str| {
         is_running(&Award { action_date: action.into(), action_type: kind.into(), ..award("A", signed, end) }, day)
     };
-    assert!(of("2024-01-01", "2027-01-01", "", ""));
-    assert!(of("2024-01-01", "2026-11-20", "", "") && !of("2024-01-01", "2026-11-19", "", ""));
-    assert!(of("2026-11-20", "2027-01-01", "", "") && !of("2026-11-21", "2027-01-01", "", ""));
-    assert!(of("2024-01-01", "", "2025-10-16", "M") && !of("2024-01-01", "", "2025-10-15", "M"));
+    assert!(runs("2024-01-01", "2027-01-01", "", ""));
+    assert!(runs("2024-01-01", "2026-11-20", "", "") && !runs("2024-01-01", "2026-11-19", "", ""));
+    assert!(runs("2026-11-20", "2027-01-01", "", "") && !runs("2026-11-21", "2027-01-01", "", ""));
+    assert!(runs("2024-01-01", "", "2025-10-16", "M") && !runs("2024-01-01", "", "2025-10-15", "M"));
     for ended in ENDED {
-        assert!(!of("2024-01-01", "2027-01-01", "2026-11-01", ended), "{ended}");
+        assert!(!runs("2024-01-01", "2027-01-01", "2026-11-01", ended), "{ended}");
     }
-    assert!(of("2024-01-01", "2027-01-01", "2026-11-01", "G"));
-    assert!(!of("", "2027-01-01", "", ""), "an award without a start");
+    assert!(runs("2024-01-01", "2027-01-01", "2026-11-01", "G"));
+    assert!(!runs("", "2027-01-01", "", ""), "an award without a start");
 }
 
 /// Proves the signal and the sums: running awards count with their dollars, ended ones do not, and awards from before and after are counted separately.
@@ -125,7 +125,7 @@ fn flags() {
 /// Proves that no sentence denies an entry of the index that raises no signal: it says how many there are and why, by what they were found.
 #[test]
 fn entries_that_raise_no_signal_are_said() {
-    let of = |without_signal: &[&'static str], matched_by, hidden| {
+    let artifact_of = |without_signal: &[&'static str], matched_by, hidden| {
         let findings = Findings { entity: entity(), without_signal: without_signal.to_vec(), matched_by, hidden, ..Findings::default() };
         Artifact::new(findings, NOON)
     };
@@ -135,24 +135,24 @@ fn entries_that_raise_no_signal_are_said() {
         (BY_NAME, &["b", "a", "b"], 0, "is on the index; active entries with this name that raise none: 3 (a; b)."),
         (BY_NAME, &["a"], 2, "is shown; active entries with this name that raise none: 1 (a); hidden on request: 2."),
     ] {
-        let found = of(reasons, matched_by, hidden);
+        let found = artifact_of(reasons, matched_by, hidden);
         assert_eq!((found.signal, found.flags.contains(&LISTED_WITHOUT_SIGNAL)), (NO_SIGNAL, true));
         assert_eq!(found.statement, format!("As of 2026-11-20, no active exclusion of ACME LLC that raises a signal {end}"));
     }
-    assert_eq!(of(&[], BY_NAME, 0).flags, [""; 0]);
+    assert_eq!(artifact_of(&[], BY_NAME, 0).flags, [""; 0]);
 }
 
 /// Proves that exclusions that are hidden on request are never silent: without another one the sentence says how many there are, and a flag says it always.
 #[test]
 fn hidden_exclusions_are_said() {
-    let of = |exclusions: Vec<Exclusion>, hidden| {
+    let artifact_with = |exclusions: Vec<Exclusion>, hidden| {
         let findings = Findings { entity: entity(), exclusions, hidden, matched_by: BY_UEI, ..Findings::default() };
         Artifact::new(findings, NOON)
     };
-    let none = of(Vec::new(), 2);
+    let none = artifact_with(Vec::new(), 2);
     assert_eq!((none.signal, none.flags), (NO_SIGNAL, vec![EXCLUSIONS_HIDDEN]));
     assert_eq!(none.statement, "As of 2026-11-20, no active exclusion of ACME LLC is shown; hidden on request: 2.");
-    let other = of(vec![exclusion("2026-10-01")], 1);
+    let other = artifact_with(vec![exclusion("2026-10-01")], 1);
     assert_eq!((other.signal, other.flags), (NO_ACTIVE_AWARD, vec![EXCLUSIONS_HIDDEN]));
     assert!(other.statement.contains("is listed as excluded by EPA"), "{}", other.statement);
 }
@@ -161,30 +161,30 @@ fn hidden_exclusions_are_said() {
 /// made for its permalink, and that the two forms are one where an award is running.
 #[test]
 fn the_earlier_form_has_awards_that_ended() {
-    let of = |end: &str| {
+    let artifact_until = |end: &str| {
         let (exclusions, awards) = (vec![exclusion("2026-10-01")], vec![award("OLD", "2020-01-01", end)]);
         let findings = Findings { entity: entity(), exclusions, matched_by: BY_UEI, awards, ..Findings::default() };
         (Artifact::new(findings.clone(), NOON), Artifact::in_earlier_form(findings, NOON))
     };
-    let (now, earlier) = of("2021-01-01");
+    let (now, earlier) = artifact_until("2021-01-01");
     assert_eq!((now.federal_awards.len(), earlier.federal_awards.len()), (0, 1));
     assert_ne!(evidence::Artifact::new(&now).unwrap().hash(), evidence::Artifact::new(&earlier).unwrap().hash());
     assert_eq!(Artifact { federal_awards: Vec::new(), ..earlier }, now);
-    let (now, earlier) = of("2027-01-01");
+    let (now, earlier) = artifact_until("2027-01-01");
     assert_eq!((now.federal_awards.len(), now), (1, earlier));
 }
 
 /// Proves that evidence by name whose awards are of several recipients had no candidates earlier, and that a name of several entities on the index had them.
 #[test]
 fn the_earlier_form_names_no_recipients() {
-    let of = |awards: Vec<Award>| {
+    let candidates_with = |awards: Vec<Award>| {
         let candidates = ["A", "B"].map(|uei| Candidate { name: "ACME LLC".into(), uei: uei.into() }).to_vec();
         let exclusions = vec![exclusion("2026-10-01")];
         let findings = Findings { entity: entity(), exclusions, matched_by: BY_NAME, awards, candidates, ..Findings::default() };
         let forms = [Artifact::new(findings.clone(), NOON), Artifact::in_earlier_form(findings, NOON)];
         forms.map(|form| form.candidates.len())
     };
-    assert_eq!([of(vec![award("OLD", "2024-01-01", "2027-01-01")]), of(Vec::new())], [[2, 0], [2, 2]]);
+    assert_eq!([candidates_with(vec![award("OLD", "2024-01-01", "2027-01-01")]), candidates_with(Vec::new())], [[2, 0], [2, 2]]);
 }
 
 /// Proves that the hash is that of the artifact, also with the hash, the link and a receipt next to it, and that it changes with the evidence.

@@ -308,18 +308,18 @@ mod tests {
     #[test]
     fn shares() {
         let revenue = fact("SalesRevenueNet", "1000000.01", "");
-        let of = |dimensions: &str, value: &str| {
+        let selected = |dimensions: &str, value: &str| {
             select(&[revenue.clone(), fact("ConcentrationRiskPercentage1", value, dimensions)], END).government
         };
         let (sales, risk) = (
             "us-gaap:ConcentrationRiskByBenchmarkAxis=us-gaap:SalesRevenueNetMember",
             "us-gaap:ConcentrationRiskByTypeAxis=us-gaap:GovernmentContractsConcentrationRiskMember",
         );
-        let found = of(&format!("{sales} {risk}"), "0.44").unwrap();
+        let found = selected(&format!("{sales} {risk}"), "0.44").unwrap();
         assert_eq!((found.cents, found.share_millionths), (44_000_000, Some(440_000)));
         assert_eq!(found.member, GOVERNMENT_RISK);
         assert!(
-            of(&format!("{GOVERNMENT} {sales} us-gaap:ConcentrationRiskByTypeAxis=us-gaap:CustomerConcentrationRiskMember"), "0.44")
+            selected(&format!("{GOVERNMENT} {sales} us-gaap:ConcentrationRiskByTypeAxis=us-gaap:CustomerConcentrationRiskMember"), "0.44")
                 .is_some()
         );
         for (dimensions, value) in [
@@ -336,7 +336,7 @@ mod tests {
             (format!("{sales} {risk}"), "44"),
             (format!("{sales} {risk}"), "0"),
         ] {
-            assert_eq!(of(&dimensions, value), None, "{dimensions} {value}");
+            assert_eq!(selected(&dimensions, value), None, "{dimensions} {value}");
         }
         assert_eq!(select(&[], END), Selected::default());
     }

@@ -22,23 +22,23 @@ fn compared(government: i64, obligated: i64) -> Compared {
 /// Proves the verdicts of the contract and those at the edges of its numbers.
 #[test]
 fn verdicts() {
-    let of = |compared: Compared| {
+    let verdict_of = |compared: Compared| {
         let (verdict, reasons) = compared.verdict();
         (verdict, reasons.join(","))
     };
     let plain = compared(30 * BILLION, 24 * BILLION);
     assert_eq!(plain.sums.unwrap().ratio_percent(), Some(80));
-    assert_eq!(of(plain), (verdict::CONSISTENT, "RATIO_IN_BAND".to_owned()));
+    assert_eq!(verdict_of(plain), (verdict::CONSISTENT, "RATIO_IN_BAND".to_owned()));
     let high = compared(3 * BILLION, 9 * BILLION);
-    assert_eq!(of(high), (verdict::DIFFERS, "RATIO_OUT_OF_BAND".to_owned()));
+    assert_eq!(verdict_of(high), (verdict::DIFFERS, "RATIO_OUT_OF_BAND".to_owned()));
     let before = |obligated: i64| Compared { before: Some(sums(10 * BILLION, obligated)), ..high };
-    assert_eq!(of(before(29 * BILLION)), (verdict::CONSISTENT, "NEAR_OWN_RATIO".to_owned()));
+    assert_eq!(verdict_of(before(29 * BILLION)), (verdict::CONSISTENT, "NEAR_OWN_RATIO".to_owned()));
     // 3.0 is 35 % above 2.2222 and 35 % below 4.6154.
     for (obligated, wanted) in [(2_222_222_222_223, verdict::CONSISTENT), (2_222_222_222_222, verdict::DIFFERS)] {
-        assert_eq!(of(before(obligated)).0, wanted, "{obligated}");
+        assert_eq!(verdict_of(before(obligated)).0, wanted, "{obligated}");
     }
     for (obligated, wanted) in [(4_615_384_615_384, verdict::CONSISTENT), (4_615_384_615_385, verdict::DIFFERS), (0, verdict::DIFFERS)] {
-        assert_eq!(of(before(obligated)).0, wanted, "{obligated}");
+        assert_eq!(verdict_of(before(obligated)).0, wanted, "{obligated}");
     }
     for (government, obligated, wanted) in [
         (10 * BILLION, 4 * BILLION, verdict::CONSISTENT),
@@ -49,7 +49,7 @@ fn verdicts() {
         (4_000_000_000, 4_000_000_000, verdict::NOT_COMPARABLE),
         (5_000_000_000, 5_000_000_000, verdict::CONSISTENT),
     ] {
-        assert_eq!(of(compared(government, obligated)).0, wanted, "{government} {obligated}");
+        assert_eq!(verdict_of(compared(government, obligated)).0, wanted, "{government} {obligated}");
     }
     for (other, reason) in [
         (Compared { has_government: false, sums: None, ..plain }, "NO_GOVERNMENT_REVENUE"),
@@ -59,7 +59,7 @@ fn verdicts() {
         (Compared { is_settled: false, ..plain }, "YEAR_END_RECENT"),
         (Compared { is_merged: true, ..plain }, "MERGER"),
     ] {
-        assert_eq!(of(other), (verdict::NOT_COMPARABLE, reason.to_owned()));
+        assert_eq!(verdict_of(other), (verdict::NOT_COMPARABLE, reason.to_owned()));
     }
 }
 
@@ -184,15 +184,15 @@ fn any_order() {
 /// Proves that a missing group, an unsettled sum and a report without the government are not compared, and that a correction is.
 #[test]
 fn sides_that_are_missing() {
-    let of = |facts: &[CompanyFact]| of_year(&decided(facts), 2024).map(|found| (found.verdict, found.reasons.join(","))).unwrap();
+    let verdict_of = |facts: &[CompanyFact]| of_year(&decided(facts), 2024).map(|found| (found.verdict, found.reasons.join(","))).unwrap();
     let own = |reason: &str| (verdict::NOT_COMPARABLE.to_owned(), reason.to_owned());
     let (report, contracts, idvs) = (report(2024, "a-24", 2_000, Some(1_000)), total(2024, "contracts", 900), total(2024, "idvs", 0));
-    assert_eq!(of(&[report.clone(), contracts.clone()]), own("NO_OBLIGATIONS"));
+    assert_eq!(verdict_of(&[report.clone(), contracts.clone()]), own("NO_OBLIGATIONS"));
     let unsettled = CompanyFact { is_settled: false, ..contracts.clone() };
-    assert_eq!(of(&[report.clone(), unsettled.clone(), idvs.clone()]), own("YEAR_END_RECENT"));
-    assert_eq!(of(&[report.clone(), unsettled, idvs.clone(), contracts.clone()]).0, verdict::CONSISTENT);
+    assert_eq!(verdict_of(&[report.clone(), unsettled.clone(), idvs.clone()]), own("YEAR_END_RECENT"));
+    assert_eq!(verdict_of(&[report.clone(), unsettled, idvs.clone(), contracts.clone()]).0, verdict::CONSISTENT);
     let silent = self::report(2024, "c-24", 2_000, None);
-    assert_eq!(of(&[silent, contracts, idvs]), own("NO_GOVERNMENT_REVENUE"));
+    assert_eq!(verdict_of(&[silent, contracts, idvs]), own("NO_GOVERNMENT_REVENUE"));
     assert!(of_year(&decided(&[total(2024, "contracts", 1)]), 2024).is_none());
 }
 

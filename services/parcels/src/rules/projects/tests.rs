@@ -177,11 +177,11 @@ fn parcels_that_are_not_on_the_roll() {
 /// Proves which permits are closed, assessable and major, by the assessor and by the city.
 #[test]
 fn statuses_and_codes() {
-    let of = |fact: FactOf| {
+    let shown_permit = |fact: FactOf| {
         let permit = shown(&engine([fact]), &id(1, "N1"));
         (permit.closed, permit.assessable, permit.major)
     };
-    let assessed = |change: fn(&mut PermitFact)| of(permit(1, "N1", "2026-03-02", change));
+    let assessed = |change: fn(&mut PermitFact)| shown_permit(permit(1, "N1", "2026-03-02", change));
     for status in ["LEGACY", "MANAGER REVIEW", "PENDING", "RECHECK", ""] {
         let changed = engine([permit(1, "N1", "2026-03-02", |fact| fact.status = status.into())]);
         assert!(!shown(&changed, &id(1, "N1")).closed, "{status}");
@@ -210,7 +210,7 @@ fn statuses_and_codes() {
         })]);
         assert_eq!(shown(&improved, &id(1, "N1")).major, is_major, "{code}");
     }
-    let issued = |change: fn(&mut PermitFact)| of(city(1, "N1", "2026-03-02", change));
+    let issued = |change: fn(&mut PermitFact)| shown_permit(city(1, "N1", "2026-03-02", change));
     assert_eq!(issued(|_| ()), (false, true, true));
     assert_eq!(issued(|fact| fact.permit_type = "PERMIT - RENOVATION/ALTERATION".into()), (false, false, false));
     for status in ["COMPLETE", "Cancelled", "REVOKED"] {
@@ -292,10 +292,10 @@ fn a_rise_finishes_a_project() {
 
 /// The facts of parcels whose building rose in the assessment of 2026, after permits of these months of 2025.
 fn finished(months: impl IntoIterator<Item = i8>) -> Vec<FactOf> {
-    let of = |(number, month): (usize, i8)| {
+    let facts_in = |(number, month): (usize, i8)| {
         [value(number, 2025, 1_000), value(number, 2026, 2_000), permit(number, "N1", &format!("2025-{month:02}-05"), |_| ())]
     };
-    months.into_iter().enumerate().flat_map(of).collect()
+    months.into_iter().enumerate().flat_map(facts_in).collect()
 }
 
 /// Proves that a job code has a median from its 30th finished project on, in months until January of the year of the rise, and that it goes when a case goes.
@@ -361,15 +361,15 @@ fn names_are_neither_kept_nor_published() {
 /// Proves that an absurd amount is unknown, and that remarks say so and what is taken for granted.
 #[test]
 fn remarks_say_what_is_unknown() {
-    let of = |fact: FactOf| shown(&engine([value(1, 2026, 5), fact]), &id(1, "N1"));
-    let absurd = of(city(1, "N1", "2026-03-02", |fact| fact.amount = Some(99_999_999_999)));
+    let shown_permit = |fact: FactOf| shown(&engine([value(1, 2026, 5), fact]), &id(1, "N1"));
+    let absurd = shown_permit(city(1, "N1", "2026-03-02", |fact| fact.amount = Some(99_999_999_999)));
     assert!(absurd.amount.is_none() && absurd.remarks.iter().any(|remark| remark.contains("mistake")), "{absurd:?}");
     assert!(absurd.remarks.iter().any(|remark| remark.contains("has not said that it is assessable")), "{absurd:?}");
-    let padded = of(city(1, "N1", "2026-03-02", |fact| fact.is_pin_padded = true));
+    let padded = shown_permit(city(1, "N1", "2026-03-02", |fact| fact.is_pin_padded = true));
     assert!(padded.remarks.iter().any(|remark| remark.contains("10 digits")), "{padded:?}");
-    let earlier = of(permit(1, "N1", "2023-03-02", |_| ()));
+    let earlier = shown_permit(permit(1, "N1", "2023-03-02", |_| ()));
     assert!(earlier.remarks.iter().any(|remark| remark.contains("that of 2026")), "{earlier:?}");
-    assert_eq!(of(permit(1, "N1", "2026-03-02", |_| ())).remarks, Vec::<String>::new());
+    assert_eq!(shown_permit(permit(1, "N1", "2026-03-02", |_| ())).remarks, Vec::<String>::new());
 }
 
 /// Proves that of very many permits on a parcel those that were issued last are kept, and that the others are marked.
