@@ -474,18 +474,20 @@ async fn accounts_own_watches() {
 
 const NAMES_PATH: &str = "/names/api/watch";
 
-/// Proves that the check refuses what is no name or class, and the watches of names: the preview is the answer of the check; a bought watch gets each similar
-/// mark once, also one that revives, and no mark of another class, no dead and no other one; its token renews it; a key lists its watches and cancels one;
-/// and after the end nothing is delivered.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn similar_marks_reach_who_watches_a_name() {
+/// The names service with one mark, and the task that keeps its index.
+async fn names_with_a_mark() -> (Fixture, tokio::task::JoinHandle<()>) {
     let services: fn() -> Vec<Service> = || vec![names::service().service];
     let mut fixture = Fixture::with_services(services, Matchers::new(vec![names::service().matcher.unwrap()]), NAMES_PATH).await;
     let context = Arc::clone(&fixture.api.context);
     let indexing = tokio::spawn(Register::of(&context).follow(Arc::clone(&context.store), None));
     fixture.mark("97000001", "VELTRAXON", "630", "009").await;
-    let start_ms = fixture.now_ms();
+    (fixture, indexing)
+}
 
+/// Proves that the check refuses what is no name, no class or too many rows, and names the parameter.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_check_refuses_what_is_no_name() {
+    let (fixture, indexing) = names_with_a_mark().await;
     let long = format!("name={}", "a".repeat(101));
     for (query, parameter) in [
         ("class=9", "name"),
@@ -499,6 +501,16 @@ async fn similar_marks_reach_who_watches_a_name() {
         let (status, refused) = fixture.ask("GET", &format!("/names/api/check?{query}"), &[], &Value::Null);
         assert!(status == 400 && refused["parameter"].as_str().is_some_and(|name| name.starts_with(parameter)), "{query}: {refused}");
     }
+    indexing.abort();
+    fixture.end().await;
+}
+
+/// Proves the watches of names: the preview is the answer of the check; a bought watch gets each similar mark once, also one that revives, and no mark of
+/// another class, no dead and no other one; its token renews it; a key lists its watches and cancels one; and after the end nothing is delivered.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn similar_marks_reach_who_watches_a_name() {
+    let (mut fixture, indexing) = names_with_a_mark().await;
+    let start_ms = fixture.now_ms();
 
     let wanted = json!({ "name": "Vetlraxon", "class": [9] });
     let (status, terms) = fixture.ask("POST", NAMES_PATH, &[], &wanted);

@@ -20,6 +20,27 @@ struct NameServer {
 }
 
 impl NameServer {
+    /// Starts a name server whose names lead to internal addresses, some only after the first query. `own` is the loopback address that they mean by 127.0.0.1.
+    fn of_internal_addresses(own: Ipv4Addr) -> Self {
+        Self::open(move |name, before| {
+            let addresses: &[&str] = match name.split('.').next().unwrap() {
+                "inside" => &["127.0.0.1"],
+                "mixed" => &["8.8.8.8", "127.0.0.1"],
+                "inside6" => &["::1"],
+                "mapped" => &["::ffff:127.0.0.1"],
+                "translated" => &["64:ff9b::7f00:1"],
+                "metadata" => &["169.254.169.254"],
+                "unique" => &["fd00:ec2::254"],
+                "mixed6" => &["8.8.8.8", "::1"],
+                "later-mixed" if before > 0 => &["8.8.8.8", "127.0.0.1"],
+                "later" if before > 0 => &["127.0.0.1"],
+                _ => &[],
+            };
+            let address = |text: &&str| if *text == "127.0.0.1" { IpAddr::V4(own) } else { text.parse().unwrap() };
+            addresses.iter().map(address).collect()
+        })
+    }
+
     /// Starts a name server. `resolve` gets a name without its final dot and the number of earlier queries for it.
     fn open(resolve: impl Fn(&str, usize) -> Vec<IpAddr> + Send + 'static) -> Self {
         let socket = UdpSocket::bind(("127.0.0.1", 0)).unwrap();
@@ -156,23 +177,7 @@ fn private_targets_are_refused() {
     for canary in known.iter().chain([&canary]) {
         canary.set_nonblocking(true).unwrap();
     }
-    let names = NameServer::open(move |name, before| {
-        let addresses: &[&str] = match name.split('.').next().unwrap() {
-            "inside" => &["127.0.0.1"],
-            "mixed" => &["8.8.8.8", "127.0.0.1"],
-            "inside6" => &["::1"],
-            "mapped" => &["::ffff:127.0.0.1"],
-            "translated" => &["64:ff9b::7f00:1"],
-            "metadata" => &["169.254.169.254"],
-            "unique" => &["fd00:ec2::254"],
-            "mixed6" => &["8.8.8.8", "::1"],
-            "later-mixed" if before > 0 => &["8.8.8.8", "127.0.0.1"],
-            "later" if before > 0 => &["127.0.0.1"],
-            _ => &[],
-        };
-        let address = |text: &&str| if *text == "127.0.0.1" { IpAddr::V4(own) } else { text.parse().unwrap() };
-        addresses.iter().map(address).collect()
-    });
+    let names = NameServer::of_internal_addresses(own);
     let dir = tempfile::tempdir().unwrap();
     let data = dir.path().join("data");
     let command = |private: &str, arguments: &[&str]| {
