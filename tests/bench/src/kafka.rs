@@ -224,7 +224,7 @@ fn poll(options: &Options, topic: &'static Topic, ends: &[u64]) -> Result<(), Fa
     consumer.assign(&list)?;
     let (mut left, mut bytes) = (ends.iter().sum::<u64>(), 0);
     while left > 0 {
-        let message = consumer.poll(Duration::from_secs(10)).ok_or("no record came")??;
+        let message = consumer.poll(Duration::from_secs(10)).ok_or("no record arrived within 10 seconds")??;
         let end = ends.get(usize::try_from(message.partition())?).copied().unwrap_or_default();
         if u64::try_from(message.offset())? < end {
             bytes += message.key_len() + message.payload_len();
