@@ -4,8 +4,8 @@
 //! A pair of `data/decisions.txt` is in the tuning half if the sum of the bytes of both marks is even. The rules were chosen with the tuning half
 //! and the pairs of the contract in view; the other half is reported. Who wrote the rules had written both halves, so the other half is no independent
 //! test: it only was not used to choose between versions. The pairs and their labels are from memory of public decisions and were not looked up.
-//! `data/training.txt` has further pairs that version 6 of the rules was chosen with. `data/more_decisions.txt` has pairs that were written down before
-//! version 7, divided in the same way. `--pairs` prints every pair but those of the other halves.
+//! `data/training.txt` has further pairs that version 6 of the rules was chosen with. `data/more_decisions.txt` has pairs that were written down after
+//! version 6 was chosen, divided in the same way. `--pairs` prints every pair but those of the other halves.
 
 #![expect(clippy::print_stdout, reason = "the table is the result")]
 
@@ -50,6 +50,7 @@ const DIFFERENT: &[(&str, &str)] = &[
 ];
 
 /// A pair, and whether it was held similar.
+#[derive(Clone)]
 struct Pair {
     is_similar: bool,
     one: String,
@@ -125,11 +126,7 @@ fn main() -> ExitCode {
     let decisions: Vec<Pair> = include_str!("../data/decisions.txt").lines().filter_map(read).collect();
     let training: Vec<Pair> = include_str!("../data/training.txt").lines().filter_map(read).collect();
     let more: Vec<Pair> = include_str!("../data/more_decisions.txt").lines().filter_map(read).collect();
-    let of_contract = |pairs: &[(&str, &str)], is_similar| {
-        pairs.iter().map(|(one, other)| Pair { is_similar, one: (*one).to_owned(), other: (*other).to_owned() }).collect::<Vec<_>>()
-    };
-    let mut contract = of_contract(SIMILAR, true);
-    contract.extend(of_contract(DIFFERENT, false));
+    let contract = contract_pairs();
     let (tuned, other): (Vec<Pair>, Vec<Pair>) = decisions.into_iter().partition(Pair::is_for_tuning);
     let (more_tuned, more_other): (Vec<Pair>, Vec<Pair>) = more.into_iter().partition(Pair::is_for_tuning);
     if std::env::args().any(|arg| arg == "--pairs") {
@@ -159,14 +156,31 @@ fn main() -> ExitCode {
         }
         println!();
     }
-    let count = |is_similar: bool, tier: Tier| {
-        contract.iter().filter(|pair| pair.is_similar == is_similar && pair.rule().is_some_and(|rule| rule.tier() <= tier)).count()
-    };
-    if count(true, Tier::Strong) < 10 || count(true, Tier::Partial) < 21 || count(false, Tier::Strong) > 0 {
+    if !meets_contract(count_found(&contract)) {
         println!("FAILED: strong >= 10 and any >= 21 of the similar pairs of the contract are wanted, and strong 0 of the different ones");
         return ExitCode::FAILURE;
     }
     ExitCode::SUCCESS
+}
+
+/// The pairs of the contract.
+fn contract_pairs() -> Vec<Pair> {
+    let pairs = |pairs: &[(&str, &str)], is_similar: bool| -> Vec<Pair> {
+        pairs.iter().map(|(one, other)| Pair { is_similar, one: (*one).to_owned(), other: (*other).to_owned() }).collect()
+    };
+    [pairs(SIMILAR, true), pairs(DIFFERENT, false)].concat()
+}
+
+/// Counts the pairs that the rules find: those held similar that are strong, those held similar at any tier, and those held different that are strong.
+fn count_found(pairs: &[Pair]) -> [usize; 3] {
+    [(true, Tier::Strong), (true, Tier::Partial), (false, Tier::Strong)].map(|(is_similar, tier)| {
+        pairs.iter().filter(|pair| pair.is_similar == is_similar && pair.rule().is_some_and(|rule| rule.tier() <= tier)).count()
+    })
+}
+
+/// Whether the rules find as many of the contract's pairs as it wants, given what [`count_found`] counts of them.
+fn meets_contract([strong, any, strong_of_different]: [usize; 3]) -> bool {
+    strong >= 10 && any >= 21 && strong_of_different == 0
 }
 
 fn read(line: &str) -> Option<Pair> {
@@ -177,4 +191,17 @@ fn read(line: &str) -> Option<Pair> {
         _ => return None,
     };
     Some(Pair { is_similar, one: parts.next()?.to_owned(), other: parts.next()?.to_owned() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that the rules find as many of the contract's 23 pairs held similar as it wants, and that none of its 6 pairs held different is strong.
+    #[test]
+    fn pairs_of_the_contract() {
+        assert_eq!((SIMILAR.len(), DIFFERENT.len()), (23, 6));
+        let found = count_found(&contract_pairs());
+        assert!(meets_contract(found), "{found:?}");
+    }
 }
