@@ -1,11 +1,12 @@
 //! The index of names: its build, its memory, checks of names that were not asked for before, by one caller and by eight, the candidates that they
-//! compare, its snapshot, the changes of a day, and the watches that these changes are compared with; next to a comparison with all marks, and to
-//! tantivy's fuzzy queries and PostgreSQL with an index of trigrams, whose shares of the strong marks are printed. `--records` is a tenth of the number of
-//! simulated marks: 1,000,000 by default.
+//! compare, the strong marks that coined names have, its snapshot, the changes of a day, and the watches that these changes are compared with; next to a
+//! comparison with all marks, and to tantivy's fuzzy queries and PostgreSQL with an index of trigrams, whose shares of the strong marks are printed.
+//! `--records` is a tenth of the number of simulated marks: 1,000,000 by default.
 
 mod fuzzy;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::ops::RangeInclusive;
 use std::time::Instant;
 
 use marks::index::{Change, Entry, Index, RuleWork, Work, mark_keys, watched_keys};
@@ -26,6 +27,13 @@ const NAMES: usize = 2_000;
 const SCANNED_NAMES: usize = 5;
 /// Names of which the candidates are counted.
 const EXPLAINED_NAMES: usize = 500;
+/// Names whose strong marks are counted.
+const COUNTED_NAMES: usize = 1_000;
+/// Different coined words of which each is a mark of one index: in it the strong marks of names are limited.
+const COINED_MARKS: usize = 300_000;
+/// Lengths of names, in letters, and the most strong marks that such a name has on average among these words.
+const LENGTHS: [(&str, RangeInclusive<usize>, f64); 3] =
+    [("6 letters", 6..=6, 6.0), ("7 letters", 7..=7, 3.0), ("8 letters or more", 8..=usize::MAX, 3.0)];
 const CALLERS: usize = 8;
 /// Marks up to which the first limit of a check holds. Both limits are those of eight callers.
 const FEW_MARKS: u32 = 1_000_000;
@@ -49,6 +57,8 @@ const SCANNED_WATCHES: usize = 10;
 const TRIGRAM_NAMES: usize = 200;
 /// The seed of the marks, which those of the peers are drawn from again.
 const SEED: u64 = 25;
+/// The seed of the coined words.
+const COINED_SEED: u64 = 26;
 
 /// Builds the index and asks it.
 pub(crate) fn run(settings: &Settings) -> Result<(), Failure> {
@@ -88,6 +98,7 @@ pub(crate) fn run(settings: &Settings) -> Result<(), Failure> {
     let p99_max = if count <= FEW_MARKS { CHECK_P99_MS_MAX } else { CHECK_P99_MS_MAX_OF_MANY_MARKS };
     ratio("check, eight callers, p99 ms", p99, p99 <= p99_max, &format!("<= {p99_max}"));
     explain(&index, &names);
+    count_strong(&index, &names);
     let (mut strong, mut equal) = (0, true);
     let started = Instant::now();
     for name in names.iter().take(SCANNED_NAMES) {
@@ -142,6 +153,28 @@ fn explain(index: &Index, names: &[Mark]) {
             let most = of_rule.iter().map(|of_rule| of_rule.candidates).max().unwrap_or_default();
             figure(&format!("... by keys of {}", rule.id()), format!("mean {:.1}, most {most}; similar {:.1}", mean(found), mean(hits)));
         }
+    }
+}
+
+/// Prints how many strong marks coined names have by their length: among the simulated marks, and among coined words, where they are limited.
+fn count_strong(simulated: &Index, names: &[Mark]) {
+    let mut random = StdRng::seed_from_u64(COINED_SEED);
+    let mut marks = BTreeSet::new();
+    while marks.len() < COINED_MARKS {
+        marks.insert(coined(&mut random));
+    }
+    let among_coined = build((1..).zip(marks).map(|(seq, mark)| filed(seq, mark, 9)).collect());
+    let names = names.get(..COUNTED_NAMES).unwrap_or(names);
+    for (length, letters, strong_max) in LENGTHS {
+        let names: Vec<&Mark> = names.iter().filter(|name| letters.contains(&name.compact().chars().count())).collect();
+        let mean = |index: &Index| {
+            let hits = names.iter().flat_map(|name| index.find(name, index.seq()));
+            hits.filter(|hit| hit.rule.tier() == Tier::Strong).count() as f64 / names.len().max(1) as f64
+        };
+        figure(&format!("strong marks of a name of {length}"), format!("{:.2}", mean(simulated)));
+        let strong = mean(&among_coined);
+        let name = format!("... among 300,000 words, {length}");
+        ratio(&name, strong, strong <= strong_max, &format!("<= {strong_max}"));
     }
 }
 
@@ -247,8 +280,12 @@ pub(crate) fn words(random: &mut StdRng) -> String {
 
 fn change(random: &mut StdRng, seq: u32) -> Change {
     let text = words(random);
-    let classes = Classes::of(&[random.random_range(1..46)]);
-    let entry = Entry { text, pseudo_marks: Vec::new(), classes, is_live: true };
+    filed(seq, text, random.random_range(1..46))
+}
+
+/// The change by which a live mark of a class is filed. Its serial number is the position.
+fn filed(seq: u32, text: String, class: u8) -> Change {
+    let entry = Entry { text, pseudo_marks: Vec::new(), classes: Classes::of(&[class]), is_live: true };
     Change { seq, serial: seq, is_new: true, was_live: false, after: Some(entry) }
 }
 
