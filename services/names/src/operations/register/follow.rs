@@ -248,3 +248,6 @@ fn write(index: &Index, dir: &Path) -> std::io::Result<()> {
     file.get_ref().sync_all()?;
     std::fs::rename(&new, dir.join(FILE))
 }
+
+#[cfg(test)]
+mod tests;
