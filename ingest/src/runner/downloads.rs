@@ -158,19 +158,42 @@ impl Downloads {
             return;
         }
         self.logged = Instant::now();
-        let elapsed = self.begun.elapsed().as_secs_f64();
-        let share = file.pages.bytes_read() as f64 / file.length.max(1) as f64;
-        let (done, left) = (self.files.saturating_sub(1) as f64 + share, 1.0 - share + file.pages.files_left() as f64);
+        let (bytes_read, files_left) = (file.pages.bytes_read(), file.pages.files_left());
+        let progress = Progress::after(self.begun.elapsed(), self.records, self.files, (bytes_read, file.length), files_left);
         tracing::info!(
             stream = stream.name,
             file = file.name,
-            percent_of_file = (share * 100.0) as u64,
-            files_left = file.pages.files_left(),
+            percent_of_file = progress.percent_of_file,
+            files_left,
             records = self.records,
-            records_per_second = (self.records as f64 / elapsed) as u64,
-            minutes_left = (elapsed / done.max(0.01) * left / 60.0).ceil() as u64,
+            records_per_second = progress.records_per_second,
+            minutes_left = progress.minutes_left,
             "reading a file"
         );
+    }
+}
+
+/// How far a run has read its files, and how long the rest takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Progress {
+    /// How much of the open file was read.
+    percent_of_file: u64,
+    /// The mean rate since the run began.
+    records_per_second: u64,
+    /// The time that the rest of the run takes if each file takes as long as those so far, rounded up.
+    minutes_left: u64,
+}
+
+impl Progress {
+    /// The progress after a time in which a run read records and opened files, of the last of which it read some of its bytes.
+    fn after(elapsed: Duration, records: u64, files: u64, (bytes_read, length): (u64, u64), files_left: u64) -> Self {
+        let (elapsed_s, share) = (elapsed.as_secs_f64(), bytes_read as f64 / length.max(1) as f64);
+        let (done, left) = (files.saturating_sub(1) as f64 + share, 1.0 - share + files_left as f64);
+        Self {
+            percent_of_file: (share * 100.0) as u64,
+            records_per_second: (records as f64 / elapsed_s) as u64,
+            minutes_left: (elapsed_s / done.max(0.01) * left / 60.0).ceil() as u64,
+        }
     }
 }
 
@@ -183,4 +206,25 @@ async fn remove_others(dir: &Path, path: &Path) -> std::io::Result<()> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves the rate and the estimate of a first load of 91 files: in the middle of the first and of the second file, at the end of the last one, and before
+    /// anything was read.
+    #[test]
+    fn progress_of_a_first_load() {
+        for (minutes, records, files, bytes, files_left, expected) in [
+            (5, 77_500, 1, (50, 100), 90, (50, 258, 905)),
+            (10, 232_500, 2, (100, 200), 89, (50, 387, 597)),
+            (600, 14_100_000, 91, (300, 300), 0, (100, 391, 0)),
+            (1, 0, 1, (0, 300), 90, (0, 0, 9_100)),
+        ] {
+            let found = Progress::after(Duration::from_secs(minutes * 60), records, files, bytes, files_left);
+            let (percent_of_file, records_per_second, minutes_left) = expected;
+            assert_eq!(found, Progress { percent_of_file, records_per_second, minutes_left }, "{files} files, {files_left} left");
+        }
+    }
 }
