@@ -505,21 +505,25 @@ async fn the_check_refuses_what_is_no_name() {
     fixture.end().await;
 }
 
-/// Proves the watches of names: the preview is the answer of the check; a bought watch gets each similar mark once, also one that revives, and no mark of
-/// another class, no dead and no other one; its token renews it; a key lists its watches and cancels one; and after the end nothing is delivered.
+/// Proves the watches of names: over REST and MCP the terms are the same and the preview is the answer of the check; a bought watch gets each similar mark once,
+/// also one that revives, and no mark of another class, no dead and no other one; its token renews it and that of another watch does not open it; a key lists its
+/// watches and cancels one, which gets nothing more; and after the end nothing is delivered.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn similar_marks_reach_who_watches_a_name() {
     let (mut fixture, indexing) = names_with_a_mark().await;
     let start_ms = fixture.now_ms();
 
+    let (_, checked) = fixture.ask("GET", "/names/api/check?name=Vetlraxon&class=9", &[], &Value::Null);
+    assert_eq!((&checked["verdict"], &checked["counts"]["strong"]), (&json!("CAUTION"), &json!(1)), "{checked}");
     let wanted = json!({ "name": "Vetlraxon", "class": [9] });
     let (status, terms) = fixture.ask("POST", NAMES_PATH, &[], &wanted);
     assert_eq!((status, &terms["accepts"][0]["maxAmountRequired"]), (402, &json!("5000000")), "{terms}");
-    assert_eq!((&terms["preview"]["verdict"], &terms["preview"]["counts"]["strong"]), (&json!("CAUTION"), &json!(1)), "{terms}");
+    assert_eq!(terms["preview"], checked);
     let params = json!({ "name": "watch_portfolio", "arguments": wanted });
     let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params });
     let (_, offered) = fixture.ask("POST", "/names/mcp", &[("accept", "application/json, text/event-stream")], &call);
-    assert_eq!(offered["result"]["structuredContent"]["preview"]["verdict"], "CAUTION", "{offered}");
+    let offered = &offered["result"]["structuredContent"];
+    assert_eq!((&offered["accepts"][0]["amount"], &offered["preview"]), (&json!("5000000"), &checked));
 
     let body = json!({ "name": "Vetlraxon", "class": [9], "webhook": fixture.receiver.url("hook") });
     let (status, made) = fixture.buy(1, &[], &body);
@@ -527,13 +531,20 @@ async fn similar_marks_reach_who_watches_a_name() {
     assert_eq!((status, text(&made, "until"), &made["minTier"]), (201, &*rfc3339(until_ms), &json!("strong")), "{made}");
     let (id, token, secret) = (text(&made, "id"), text(&made, "token"), text(&made, "secret"));
     let own = [("x-watch-token", token)];
+    let (_, of_another) = fixture.buy(3, &[], &json!({ "name": "Quillbrisk" }));
+    for (method, rest) in [("GET", ""), ("GET", "/matches"), ("DELETE", "")] {
+        let answer =
+            fixture.send(method, &format!("{NAMES_PATH}/{id}{rest}"), &[("x-watch-token", text(&of_another, "token"))], &Value::Null);
+        assert_eq!(answer.status, 404, "{method} {rest} with another's token");
+    }
 
     // A key lists its watches, and another watch of the account finds its own marks.
     let key = fixture.api.key(Tier::Pro).await;
     let by_key = [("x-api-key", key.as_str())];
-    let other = fixture.ask("POST", NAMES_PATH, &by_key, &json!({ "name": "Morvanda", "minTier": "exact" }));
+    let body = json!({ "name": "Morvanda", "minTier": "exact", "webhook": fixture.receiver.url("other") });
+    let other = fixture.ask("POST", NAMES_PATH, &by_key, &body);
     assert_eq!((other.0, other.1.get("token")), (201, None), "{}", other.1);
-    let other = text(&other.1, "id").to_owned();
+    let (other, other_secret) = (text(&other.1, "id").to_owned(), text(&other.1, "secret").to_owned());
     let (_, listed) = fixture.ask("GET", NAMES_PATH, &by_key, &Value::Null);
     assert_eq!(
         (&listed["count"], &listed["watches"][0]["id"], &listed["watches"][0]["name"]),
@@ -563,6 +574,7 @@ async fn similar_marks_reach_who_watches_a_name() {
     assert_eq!((&message["event"], &message["watch"]), (&json!("names.similar"), &of_watch));
     assert_eq!(fixture.matches(id, &own, "serial"), ["97000002", "97000004"]);
     assert_eq!(fixture.matches(&other, &by_key, "serial"), ["97000006"]);
+    wait("the message of the other watch", || (!fixture.delivered("other", &other_secret).is_empty()).then_some(()));
 
     let (status, renewed) = fixture.buy(2, &own, &json!({ "name": "VETLRAXON, Inc.", "class": 9 }));
     let until_ms = months_after(until_ms, 12).unwrap();
@@ -582,13 +594,15 @@ async fn similar_marks_reach_who_watches_a_name() {
 
     fixture.move_to(until_ms + 1);
     fixture.mark("97000007", "VELTRAXUN", "630", "009").await;
-    // A watch that is made after it shows that the sender has passed it.
+    fixture.mark("97000009", "MORVANDA", "630", "030").await;
+    // A watch that is made after them shows that the sender has passed them.
     let body = json!({ "name": "Nimbarro", "webhook": fixture.receiver.url("newer") });
     let newer = fixture.ask("POST", NAMES_PATH, &by_key, &body).1;
     fixture.mark("97000008", "NIMBARRO", "630", "042").await;
     wait("the message of the newer watch", || (!fixture.delivered("newer", text(&newer, "secret")).is_empty()).then_some(()));
     assert_eq!(found(&fixture).len(), 2, "nothing is delivered after the end");
     assert_eq!(fixture.matches(id, &own, "serial").len(), 2);
+    assert_eq!(fixture.delivered("other", &other_secret).len(), 1, "nothing is delivered after the cancellation");
     indexing.abort();
     fixture.end().await;
 }
