@@ -1,17 +1,23 @@
-//! The trademark register: days in their order, files with a bad first day, and a first load that is killed.
+//! The trademark register: days in their order, files with a bad first day, a first load that is killed, and what a day changes in the check of a name.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use jiff::ToSpan;
 use jiff::civil::date;
-use schemas::clock::Clock;
-use serde_json::Value;
+use names::SOURCE;
+use names::operations::register::Register;
+use operation::context::Part;
+use schemas::clock::{Clock, SimulatedClock};
+use schemas::views::accounts::Tier;
+use serde_json::{Value, json};
 
+use crate::api::HttpApi;
 use crate::child::{Child, within};
 use crate::commands::NOWHERE;
 use crate::concurrent_processes::start_holding_proxy;
 use crate::engine::{Engine, NOW, SimulatedUpstreams, assert_chained, fixed_clock, noon};
-use crate::process::{Server, fix_clock, highwater, run, stdout};
+use crate::process::{Server, fix_clock, highwater, run, send, stdout, wait_for};
 
 const UPSTREAM: &str = "uspto_trademarks";
 const DAILY: &str = "uspto_trademarks.daily";
@@ -74,6 +80,55 @@ async fn days_are_read_in_order() {
     assert_eq!(fact_of(97_000_108)["classes"].as_array().unwrap().len(), 1, "a class was dropped");
     assert_eq!(fact_of(97_000_111)["statusCode"], "700", "the later of two records in a file");
     assert!(fact_of(97_000_109)["registration"] == "" && fact_of(98_900_101)["mark"] == "VELTRAXEN");
+}
+
+/// Proves that a dead mark that revives counts from the day on which its record is read: the feed has the change, and the answer as of the day before is the
+/// one that was given then. That day waits for one that is missing, until which answers are complete up to the day before the missing one.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_revived_mark_counts_from_its_day() {
+    let dir = tempfile::tempdir().unwrap();
+    let simulated = SimulatedUpstreams::start(8, 60, fixed_clock()).await;
+    let days = [date(2026, 11, 24), date(2026, 11, 25)];
+    let clock = SimulatedClock::new(noon(days[0]), Clock::Fixed(noon(days[0])));
+    let engine = Engine::open_with(dir.path(), Clock::Simulated(clock), &["names"]).await;
+    let api = HttpApi::with_services(|| vec![names::service().service], &engine, Clock::Simulated(clock), None);
+    let indexing = tokio::spawn(Register::of(&api.context).follow(Arc::clone(&engine.store), None));
+    let key = api.key(Tier::Pro).await;
+    let ask = |path: &str| -> (u16, Value) {
+        let answer = tokio::task::block_in_place(|| send(api.address, "GET", path, &[("x-api-key", key.as_str())], ""));
+        (answer.status, serde_json::from_slice(&answer.body).unwrap())
+    };
+    // While the index is behind, an answer is 503 or has a note.
+    let check = |as_of: &str| -> Value {
+        let path = format!("/names/api/check?name=Morvanda&class=30{as_of}");
+        let is_complete = |(status, answer): &(u16, Value)| *status == 200 && answer.get("note").is_none();
+        tokio::task::block_in_place(|| wait_for("a check over all changes", || Some(ask(&path)).filter(is_complete))).1
+    };
+    let mut answers = Vec::new();
+    for day in days {
+        simulated.sim.set_today(day);
+        clock.move_to(noon(day));
+        for outcome in engine.run(UPSTREAM, &simulated.settings()).await {
+            outcome.unwrap();
+        }
+        engine.wait_for_view(SOURCE.view, SOURCE.facts).await;
+        answers.push(check(""));
+    }
+    let shown: Vec<(&Value, &Value)> =
+        answers.iter().map(|answer| (&answer["counts"]["exact"], &answer["corpus"]["throughDate"])).collect();
+    assert_eq!(shown, [(&json!(0), &json!("2026-11-21")), (&json!(1), &json!("2026-11-24"))]);
+    assert_eq!(answers[1]["verdict"], "LIKELY_TAKEN");
+    assert_eq!(check("&asOf=2026-11-24"), answers[0]);
+    let (status, page) = ask("/names/v1/changes?start=2026-11-25&limit=200");
+    assert_eq!(status, 200, "{page}");
+    let changes = page["changes"].as_array().unwrap().iter();
+    let revived: Vec<&Value> = changes.filter(|change| change["record"]["mark"] == "MORVANDA").collect();
+    assert_eq!(revived.len(), 1, "{revived:?}");
+    assert_eq!((&revived[0]["event"], &revived[0]["statusBefore"]), (&json!("modified"), &json!("dead")));
+    assert_eq!((&revived[0]["record"]["status"], &revived[0]["record"]["statusCode"]), (&json!("live"), &json!("616")));
+    indexing.abort();
+    api.stop().await;
+    engine.close().await;
 }
 
 /// Proves that a process that is killed while it downloads the second part of the yearly set does not read the first part again, and ends with the
