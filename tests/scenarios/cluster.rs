@@ -154,6 +154,17 @@ impl Drop for Cluster {
 /// The services of [`roles_equal_the_embedded_engine`], one of each kind. Each further one has eight tables or more, which the database creates and drops.
 const EQUAL: &[&str] = &["cadence", "catalysts", "recalls"];
 
+/// The services of [`roles_equal_the_embedded_engine_with_leads`]: those of a cluster, and the one whose API nodes build an index from the feed.
+const EQUAL_WITH_LEADS: &[&str] = &["cadence", "catalysts", "labs", "names", "recalls", "receipts"];
+
+/// Checks of names that are similar to marks of the simulated register.
+const CHECKS: &[&str] = &[
+    "/names/api/check?name=Veltraxon&limit=100",
+    "/names/api/check?name=Vetlraxon&class=9,42",
+    "/names/api/check?name=Tru%20One&class=9",
+    "/names/api/check?name=Kestrolin%20Works",
+];
+
 /// Proves that several processes of each role produce from the same facts the same rows as the embedded log and store, byte for byte, and that a
 /// cursor is valid at every node.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -162,10 +173,11 @@ async fn roles_equal_the_embedded_engine() {
     assert_roles_equal("the roles on Kafka and CQL", EQUAL, &upstreams).await;
 }
 
-/// Proves the same as [`roles_equal_the_embedded_engine`], with leads.
+/// Proves the same as [`roles_equal_the_embedded_engine`], with leads and with checks of names.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn roles_equal_the_embedded_engine_with_leads() {
-    assert_roles_equal("the roles with leads on Kafka and CQL", CLUSTERED, COMPARED).await;
+    let upstreams = [COMPARED, &["uspto_trademarks"]].concat();
+    assert_roles_equal("the roles with leads and names on Kafka and CQL", EQUAL_WITH_LEADS, &upstreams).await;
 }
 
 /// Asserts the above for some services and the upstreams that they are decided from.
@@ -220,7 +232,7 @@ async fn assert_roles_equal(test: &str, services: &'static [&'static str], upstr
         server.wait_until_ready();
     }
     let mut compared = 0;
-    for path in LISTS.iter().filter(|path| services.iter().any(|service| path.starts_with(&format!("/{service}/")))) {
+    for path in LISTS.iter().chain(CHECKS).filter(|path| services.iter().any(|service| path.starts_with(&format!("/{service}/")))) {
         let wanted = answer(read(&alone, path, &key_alone));
         for server in readers {
             assert_eq!(answer(read(server, path, &key)), wanted, "{path} has another answer");
