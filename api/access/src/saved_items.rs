@@ -298,8 +298,8 @@ impl<'a> SavedItems<'a> {
     /// The subject of the first request with an idempotency key, given as the hash in commands; `None` if there was none.
     async fn first_subject(&self, once: &str) -> Result<Option<String>, Problem> {
         let view = self.ctx.live(TABLES.view).await?;
-        let first = view.get(TABLES.sources, &key![once_key(once)]).await.map_err(store_problem)?;
-        first.map(|bytes| stored(TABLES.sources, &bytes)).transpose()
+        let first = view.get(TABLES.state, &key![once_key(once)]).await.map_err(store_problem)?;
+        first.map(|bytes| stored(TABLES.state, &bytes)).transpose()
     }
 
     /// Whether the first request that created an item with an idempotency key has a subject.

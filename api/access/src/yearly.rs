@@ -320,7 +320,7 @@ mod tests {
         for (first, expected) in [(of_without, [of_without, of_with]), (of_with, [of_without, of_with]), (former, [former, former])] {
             let row = Bytes::from(format!("\"{}\"", subject_of(&first)));
             let checkpoint = view.checkpoint().await.unwrap();
-            view.commit(vec![Write::put(TABLES.sources, key![once_key(&once)], row)], &checkpoint).await.unwrap();
+            view.commit(vec![Write::put(TABLES.state, key![once_key(&once)], row)], &checkpoint).await.unwrap();
             assert_eq!(derived().await, expected);
         }
         let other = NewYearlyWatch { given_with_defaults: "{exact}".to_owned(), ..new("{exact}") };

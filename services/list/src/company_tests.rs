@@ -186,7 +186,7 @@ async fn renamed(is_whole: bool) -> World {
         trial("1", "Calder Bio, Inc.", CIK),
     ];
     let world = filled(&TABLES, &records).await;
-    let of = |ids: &[&str], ciks: &[&str]| Named {
+    let row = |ids: &[&str], ciks: &[&str]| Named {
         records: ids.iter().map(|id| (*id).to_owned()).collect(),
         listed: ciks.iter().map(|cik| ((*cik).to_owned(), vec!["CLDB".to_owned()])).collect(),
     };
@@ -196,14 +196,14 @@ async fn renamed(is_whole: bool) -> World {
     };
     let (first, second) = (records[0].id.as_str(), records[1].id.as_str());
     let rows = [
-        (1, named("Calder Bio", &of(&[first], &[]))),
-        (2, named("Ostra Pharma", &of(&[second], &[]))),
+        (1, named("Calder Bio", &row(&[first], &[]))),
+        (2, named("Ostra Pharma", &row(&[second], &[]))),
         (3, (name_key("Ostra Pharma").unwrap(), Value::Null)),
-        (3, named("Dovetail Bio", &of(&[second], &[]))),
-        (4, named("Hartwell Labs", &of(&[], &[CIK]))),
+        (3, named("Dovetail Bio", &row(&[second], &[]))),
+        (4, named("Hartwell Labs", &row(&[], &[CIK]))),
         (4, listed("HARTWELL LABS INC")),
         (5, (name_key("Hartwell Labs").unwrap(), Value::Null)),
-        (5, named("Calder Bio", &of(&[first], &[CIK]))),
+        (5, named("Calder Bio", &row(&[first], &[CIK]))),
         (5, listed("CALDER BIO INC")),
     ];
     let view = world.store.live(TABLES.view).await.unwrap();

@@ -465,9 +465,9 @@ fn companies_are_indexed() {
     engine.decide(&trial("2026-07", |trial| trial.sponsor = "Boreal Pharma LLC".into()));
     engine.decide(&tickers(cik, "BOREAL PHARMA", &["BORE"]));
     let named = |name: &str, upto: Seq| engine.indexed::<Named>(&name_key(name).unwrap(), upto);
-    let of = |ticker: &str| Named { listed: [(cik.to_owned(), vec![ticker.to_owned()])].into(), records: [id.to_owned()].into() };
-    assert_eq!((named("Acme Bio", early), named("Boreal Pharma", early)), (Some(of("ACME")), None));
-    assert_eq!((named("Acme Bio", engine.seq()), named("Boreal Pharma", engine.seq())), (Some(Named::default()), Some(of("BORE"))));
+    let row = |ticker: &str| Named { listed: [(cik.to_owned(), vec![ticker.to_owned()])].into(), records: [id.to_owned()].into() };
+    assert_eq!((named("Acme Bio", early), named("Boreal Pharma", early)), (Some(row("ACME")), None));
+    assert_eq!((named("Acme Bio", engine.seq()), named("Boreal Pharma", engine.seq())), (Some(Named::default()), Some(row("BORE"))));
     let titles = [early, engine.seq()].map(|upto| engine.indexed::<Listed>(&cik_key(cik), upto).map(|listed| listed.title));
     assert_eq!(titles, [Some("ACME BIO INC".to_owned()), Some("BOREAL PHARMA".to_owned())]);
 }
