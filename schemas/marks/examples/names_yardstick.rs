@@ -5,7 +5,8 @@
 //! and the pairs of the contract in view; the other half is reported. Who wrote the rules had written both halves, so the other half is no independent
 //! test: it only was not used to choose between versions. The pairs and their labels are from memory of public decisions and were not looked up.
 //! `data/training.txt` has further pairs that version 6 of the rules was chosen with. `data/more_decisions.txt` has pairs that were written down after
-//! version 6 was chosen, divided in the same way. `--pairs` prints every pair but those of the other halves.
+//! version 6 was chosen, divided in the same way. `data/independent.txt` was collected by somebody who had not seen the rules, and no rule was chosen with it.
+//! `--pairs` prints every pair but those of the other halves and of the independent list.
 
 #![expect(clippy::print_stdout, reason = "the table is the result")]
 
@@ -126,6 +127,7 @@ fn main() -> ExitCode {
     let decisions: Vec<Pair> = include_str!("../data/decisions.txt").lines().filter_map(read).collect();
     let training: Vec<Pair> = include_str!("../data/training.txt").lines().filter_map(read).collect();
     let more: Vec<Pair> = include_str!("../data/more_decisions.txt").lines().filter_map(read).collect();
+    let independent: Vec<Pair> = include_str!("../data/independent.txt").lines().filter_map(read).collect();
     let contract = contract_pairs();
     let (tuned, other): (Vec<Pair>, Vec<Pair>) = decisions.into_iter().partition(Pair::is_for_tuning);
     let (more_tuned, more_other): (Vec<Pair>, Vec<Pair>) = more.into_iter().partition(Pair::is_for_tuning);
@@ -137,7 +139,7 @@ fn main() -> ExitCode {
     }
     let mut sets = vec![("contract", &contract), ("tuning half", &tuned), ("training", &training), ("more, tuning half", &more_tuned)];
     if !std::env::args().any(|arg| arg == "--tuning") {
-        sets.extend([("other half", &other), ("more, other half", &more_other)]);
+        sets.extend([("other half", &other), ("more, other half", &more_other), ("independent", &independent)]);
     }
     println!("{:22} {}", "pairs found", sets.iter().map(|(name, _)| format!("{name:>26}")).collect::<String>());
     for (name, method) in methods() {
