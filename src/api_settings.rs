@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use event_log::kafka::Framing;
 use operation::Service;
-use operation::context::{CallTimes, RetrySchedule, Rounds, ServiceSettings, Settings};
+use operation::context::{RetrySchedule, Rounds, ServiceSettings, Settings};
 use operation::tiers::Tiers;
 use payments::{Payments, SettingError, Settings as PaymentSettings};
 
@@ -27,7 +27,7 @@ pub(crate) fn api_settings(config: &Config, listening: Option<SocketAddr>) -> Se
         forwarded_header: api.forwarded_header,
         listening: listening.map(|address| address.ip()),
         request_timeout_s: api.request_timeout_s.get(),
-        call_times: CallTimes::default(),
+        call_times: config.sections.call_times.times(),
         rounds: Rounds {
             signer: checkpoints.signer_round_s,
             checkpoints: checkpoints.round_s,

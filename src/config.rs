@@ -3,7 +3,8 @@
 //! Promises: an unknown key and a value of the wrong type or out of range are errors that name the key and where it was set. A value that may hold a
 //! secret is not repeated in an error.
 
-mod rounds;
+mod call_times;
+mod durations;
 mod sections;
 mod stores;
 

@@ -147,7 +147,7 @@ impl Engine {
             let name = upstream.manifest().name;
             Ok((name, upstream_settings(&config, name)?))
         });
-        let live = Live::new(live_upstreams.collect::<Result<Vec<_>, config::Error>>()?)?;
+        let live = Live::new(live_upstreams.collect::<Result<Vec<_>, config::Error>>()?)?.with_deadline(settings.call_times.look_up());
         let mut payments = payments(&config)?;
         if listening.is_some() && role.includes(Role::Api) {
             payments.load_supported_versions().await.map_err(|error| invalid_payments(&config, &error))?;

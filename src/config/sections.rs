@@ -20,7 +20,8 @@ use schemas::views::accounts::Tier;
 use serde::{Deserialize, Deserializer};
 use tracing_subscriber::EnvFilter;
 
-use super::rounds::{revoked_keys_round, round};
+use super::call_times::CallTimesSection;
+use super::durations::{revoked_keys_round, round};
 
 /// The longest text that says where keys of paid tiers come from.
 const CONTACT_CHARS_MAX: usize = 200;
@@ -55,6 +56,7 @@ pub(crate) struct Sections {
     pub(crate) logging: Logging,
     pub(crate) avro: Avro,
     pub(crate) api: Api,
+    pub(crate) call_times: CallTimesSection,
     pub(crate) services: BTreeMap<String, ServiceSection>,
     pub(crate) upstreams: BTreeMap<String, UpstreamSection>,
     pub(crate) tiers: Tiers,

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use operation::call_times::CallTimes;
 use operation::context::Rounds;
 
 use super::*;
@@ -93,6 +94,22 @@ fn rounds_are_read() {
     assert_eq!(rounds(&set), Rounds { signer, checkpoints, witnesses, receipt_keys, revoked_keys });
 }
 
+/// Proves that the call times in the defaults are those of the API, and that each has its key.
+#[test]
+fn call_times_are_read() {
+    let times = |variables: &[(&str, &str)]| crate::api_settings::api_settings(&load("", variables).unwrap(), None).call_times;
+    assert_eq!(times(&[]), CallTimes::default());
+    let set = [
+        ("HIGHWATER_CALL_TIMES__READ_S", "1"),
+        ("HIGHWATER_CALL_TIMES__LIVE_READ_S", "2.5"),
+        ("HIGHWATER_CALL_TIMES__FILE_S", "3"),
+        ("HIGHWATER_CALL_TIMES__COMMAND_S", "4"),
+        ("HIGHWATER_CALL_TIMES__SALE_S", "600"),
+    ];
+    let [read, live_read, file, command, sale] = [1_000, 2_500, 3_000, 4_000, 600_000].map(Duration::from_millis);
+    assert_eq!(times(&set), CallTimes { read, live_read, file, command, sale });
+}
+
 /// Proves that the defaults are accepted, and that they have a section for each service and upstream and a price for each operation with one.
 #[test]
 fn defaults_are_complete() {
@@ -142,6 +159,11 @@ fn unusable_values_are_refused() {
         ("API__CONNECTIONS_MAX", "0", "api.connections_max", "nonzero"),
         ("API__BODY_BYTES_MAX", "-1", "api.body_bytes_max", "-1"),
         ("API__REVOKED_KEYS_ROUND_S", "4.1", "api.revoked_keys_round_s", "must be 0.1 to 4"),
+        ("CALL_TIMES__READ_S", "0.9", "call_times.read_s", "must be 1 to 600"),
+        ("CALL_TIMES__LIVE_READ_S", "nan", "call_times.live_read_s", "must be 1 to 600"),
+        ("CALL_TIMES__FILE_S", "-1", "call_times.file_s", "must be 1 to 600"),
+        ("CALL_TIMES__COMMAND_S", "soon", "call_times.command_s", "\"soon\" is not a TOML value of type float"),
+        ("CALL_TIMES__SALE_S", "600.5", "call_times.sale_s", "must be 1 to 600"),
         ("API__TRUSTED_PROXIES", "[\"10.0.0.0/33\"]", "api.trusted_proxies", "\"10.0.0.0/33\""),
         ("API__TRUSTED_PROXIES", "[1]", "api.trusted_proxies", "string"),
         ("API__ALLOWED_HOSTS", "x", "api.allowed_hosts", "\"x\" is not a TOML value of type array"),

@@ -12,7 +12,7 @@ use ::payments::Payments;
 use arguments::Checker;
 use bytes::Bytes;
 use event_log::{Append, Record};
-use operation::context::{CallTimes, Context, Rounds, ServiceSettings, Settings};
+use operation::context::{Context, Rounds, ServiceSettings, Settings};
 use operation::problem::Problem;
 use operation::secrets::Secrets;
 use operation::tiers::{Limits, Tiers};
@@ -168,12 +168,10 @@ fn context(
     };
     let tiers = Tiers::of_two(Limits::new(100, 0, 25, 0, 0), Limits::new(10_000, 0, 200, 20, 50).with_fleets(2));
     let cache_dir = Some(std::env::temp_dir().join(format!("highwater-cache-{}-{}", std::process::id(), address.port())));
-    let call_times =
-        CallTimes { read: HANG_TIMEOUT, live_read: HANG_TIMEOUT, file: HANG_TIMEOUT, command: HANG_TIMEOUT, sale: HANG_TIMEOUT };
     let short = Duration::from_millis(200);
     let rounds = Rounds { signer: short, checkpoints: short, witnesses: short, receipt_keys: short, revoked_keys: short };
     let services = services().into_iter().map(service).collect();
-    let own = Settings { private_targets, cache_dir, call_times, rounds, ..Settings::new(services, tiers) };
+    let own = Settings { private_targets, cache_dir, rounds, ..Settings::new(services, tiers) };
     let secrets = Secrets::from_master(&[7; 32]).unwrap();
     let (log, store) = (Arc::clone(&engine.log), Arc::clone(&engine.store));
     Arc::new(services::with_parts(Context::new(own, clock, secrets, log, store).with(live).with(payments)))

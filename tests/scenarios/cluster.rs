@@ -15,7 +15,7 @@ use crate::child::{Child, within};
 use crate::concurrent_processes::start_holding_proxy;
 use crate::engine::{Engine, RECALL_UPSTREAMS, SimulatedUpstreams, ingest_of, moving_clock};
 use crate::migration::{COMPARED, LISTS};
-use crate::process::{Server, fix_clock, highwater, status_output, stdout, wait_for, with_services};
+use crate::process::{Server, fix_clock, highwater, status_output, stdout, wait_for, with_default_call_times, with_services};
 use crate::reader::Reader;
 
 /// The services of a cluster, unless a test names fewer: those whose answers the tests read.
@@ -37,6 +37,8 @@ pub(crate) struct Cluster {
     services: &'static [&'static str],
     /// The setting `scylla.lease_s` of all processes; `None` is its default.
     lease_s: Option<u32>,
+    /// Whether calls may take as long as they may by default.
+    has_default_call_times: bool,
 }
 
 impl Cluster {
@@ -50,7 +52,8 @@ impl Cluster {
     /// A cluster on servers of the test's own, given by their addresses.
     pub(crate) fn on_servers(kafka: String, cql: String, base_url: &str, fixed: &'static str) -> Self {
         let (dir, name) = (tempfile::tempdir().unwrap(), engines::unique("t"));
-        Self { dir, kafka, cql, name, base_url: base_url.to_owned(), fixed, shared: false, services: CLUSTERED, lease_s: None }
+        let base_url = base_url.to_owned();
+        Self { dir, kafka, cql, name, base_url, fixed, shared: false, services: CLUSTERED, lease_s: None, has_default_call_times: false }
     }
 
     /// Lets the processes open only these services: a node creates the tables of each, which takes most of its first start.
@@ -62,6 +65,12 @@ impl Cluster {
     /// Sets after how many seconds the work of a process that died is taken over.
     pub(crate) fn with_lease_s(mut self, lease_s: u32) -> Self {
         self.lease_s = Some(lease_s);
+        self
+    }
+
+    /// Leaves the times of calls at their defaults: servers that hang are what the test is about.
+    pub(crate) fn with_default_call_times(mut self) -> Self {
+        self.has_default_call_times = true;
         self
     }
 
@@ -89,6 +98,9 @@ impl Cluster {
         }
         if !self.fixed.is_empty() {
             fix_clock(&mut command, self.fixed);
+        }
+        if self.has_default_call_times {
+            with_default_call_times(&mut command);
         }
         command
     }
@@ -226,7 +238,7 @@ async fn assert_roles_equal(test: &str, services: &'static [&'static str], upstr
         }
         body
     };
-    // An answer that takes longer than the time limit of reads is 503, on a machine that is busy with other work.
+    // 503 comes while an index is being built.
     let read = |server: &Server, path: &str, key: &str| wait_for(path, || server.get(path, key).filter(|(status, _)| *status != 503));
     for server in readers {
         server.wait_until_ready();

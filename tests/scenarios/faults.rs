@@ -88,7 +88,7 @@ impl Fixture {
             proxy.forward_to(servers.behind_proxy(*server));
         }
         let [kafka, cql] = proxies.each_ref().map(|(_, proxy)| proxy.address.to_string());
-        let cluster = Cluster::on_servers(kafka, cql, &simulated.base_url, NOW);
+        let cluster = Cluster::on_servers(kafka, cql, &simulated.base_url, NOW).with_default_call_times();
         let prefix = format!("{}.", cluster.name);
         let nodes = Nodes::start(cluster, dir.join("logs"));
         nodes.wait_ready();

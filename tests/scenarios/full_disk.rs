@@ -12,7 +12,7 @@ use engines::SmallDisk;
 use serde_json::{Value, json};
 
 use crate::engine::{SimulatedUpstreams, fixed_clock};
-use crate::process::{Server, highwater, send, stdout, wait_for, with_services};
+use crate::process::{Server, highwater, send, stdout, wait_for, with_default_call_times, with_services};
 
 /// How long the processor is measured while the disk is full.
 const MEASURED: Duration = Duration::from_secs(4);
@@ -49,6 +49,8 @@ async fn full_disks_pause_writers() {
         let mut command = highwater(&data, &simulated.base_url, arguments);
         with_services(&mut command, &["recalls", "receipts"]).env("HIGHWATER_CHECKPOINTS__MEMORY", memory.path().join("signer"));
         command.env("HIGHWATER_DISK__RESERVE_MIB", "16").env("HIGHWATER_DISK__LOW_MIB", "32");
+        // Writers are refused while the disk is full.
+        with_default_call_times(&mut command);
         command
     };
     stdout(command(&["ingest", "fsis", "--once"]));

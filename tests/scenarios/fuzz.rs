@@ -21,7 +21,7 @@ use crate::commands::NOWHERE;
 use crate::connection::{Connection, is_event_stream};
 use crate::demo_history;
 use crate::payments::refusing_facilitator::RefusingFacilitator;
-use crate::process::{Answer, Server, highwater, is_timed, send, stdout};
+use crate::process::{Answer, Server, highwater, is_timed, send, stdout, with_default_call_times};
 use crate::random::{number, seed};
 
 /// The default number of requests.
@@ -58,10 +58,10 @@ struct Figures {
     failures: Vec<String>,
 }
 
-/// Starts the demo with limits that the fuzzer does not reach.
+/// Starts the demo with limits that the fuzzer does not reach, except those of time, after which it accepts 503.
 fn start(data: &std::path::Path, facilitator: &RefusingFacilitator, panics: &Arc<Mutex<Vec<String>>>) -> Server {
     let mut command = highwater(data, NOWHERE, demo_history::STILL);
-    facilitator.configure(&mut command);
+    facilitator.configure(with_default_call_times(&mut command));
     for tier in ["FREE", "PRO", "FLEET_PLUS"] {
         command.env(format!("HIGHWATER_TIERS__{tier}__CALLS_PER_DAY"), "1000000000");
     }

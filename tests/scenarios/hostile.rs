@@ -17,7 +17,7 @@ use crate::connection::Connection;
 use crate::demo_history;
 use crate::payments::refusing_facilitator::RefusingFacilitator;
 use crate::payments::{body, header, payment};
-use crate::process::{Server, highwater, is_timed, stdout, wait_for};
+use crate::process::{Server, highwater, is_timed, stdout, wait_for, with_default_call_times};
 use crate::random::number;
 
 /// The default number of hostile connections of each kind.
@@ -292,7 +292,8 @@ fn honest_reader_is_served_under_hostile_load() {
     let data = demo_history::copy_to(dir.path());
     let facilitator = RefusingFacilitator::open();
     let mut command = highwater(&data, NOWHERE, demo_history::STILL);
-    facilitator.configure(&mut command);
+    // Limits of time are a part of the defence.
+    facilitator.configure(with_default_call_times(&mut command));
     command.env("HIGHWATER_TIERS__FLEET_PLUS__CALLS_PER_DAY", "1000000000");
     let server = Server::ready(command);
     let key = stdout(highwater(&data, NOWHERE, &["keys", "mint", "--tier", "fleet_plus"])).trim().to_owned();

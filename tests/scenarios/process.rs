@@ -19,6 +19,11 @@ use crate::engine::moving_clock;
 pub(crate) const NOWHERE: &str = "http://127.0.0.1:9";
 /// The longest time until an answer comes, on a machine that is busy with other work.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(180);
+/// The settings of how long calls may take.
+const CALL_TIMES: [&str; 5] = ["READ_S", "LIVE_READ_S", "FILE_S", "COMMAND_S", "SALE_S"];
+/// How long calls may take, in seconds: so long that a machine that is busy with other work makes none late, and shorter than [`ANSWER_TIMEOUT`], so that a
+/// call that hangs is answered with the reason.
+const CALL_TIME_S: &str = "150";
 /// The schedule of upstreams: on leap days only. A scheduled sync could hold the lease that a test's command needs. A demo runs no schedule, and its history
 /// follows the default ones.
 const SCHEDULE: &str = "0 0 0 29 2 *";
@@ -36,7 +41,8 @@ pub(crate) fn binary() -> OsString {
     std::env::var_os(BINARY).unwrap_or_else(|| env!("CARGO_BIN_EXE_highwater").into())
 }
 
-/// Returns a command of the binary with a data directory, with all upstreams at `base_url`, and with the moving clock of this test.
+/// Returns a command of the binary with a data directory, with all upstreams at `base_url`, with the moving clock of this test, and with times of calls that
+/// only a hang exceeds.
 pub(crate) fn highwater(data: &Path, base_url: &str, arguments: &[&str]) -> Command {
     let mut command = Command::new(binary());
     command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -50,6 +56,9 @@ pub(crate) fn highwater(data: &Path, base_url: &str, arguments: &[&str]) -> Comm
     command.current_dir(data.parent().unwrap());
     command.env("HIGHWATER_UPSTREAMS_BASE_URL", base_url);
     command.env("HIGHWATER_CLOCK__START", moving_clock().now().to_string());
+    for key in CALL_TIMES {
+        command.env(format!("HIGHWATER_CALL_TIMES__{key}"), CALL_TIME_S);
+    }
     for upstream in upstreams::ALL {
         let name = upstream.manifest().name.to_uppercase();
         command.env(format!("HIGHWATER_UPSTREAMS__{name}__REQUESTS_PER_SECOND"), "10000.0");
@@ -84,6 +93,14 @@ pub(crate) fn fix_clock<'c>(command: &'c mut Command, at: &str) -> &'c mut Comma
 /// Gives a command the system's clock, for programs that compare our times with theirs.
 pub(crate) fn use_system_clock(command: &mut Command) -> &mut Command {
     command.env("HIGHWATER_CLOCK__START", "")
+}
+
+/// Gives a command the default times of calls, for scenarios about servers that hang.
+pub(crate) fn with_default_call_times(command: &mut Command) -> &mut Command {
+    for key in CALL_TIMES {
+        command.env_remove(format!("HIGHWATER_CALL_TIMES__{key}"));
+    }
+    command
 }
 
 /// Shortens the rounds of the signer, of checkpoints and of witnesses, for scenarios that wait for several of them.
@@ -259,8 +276,7 @@ impl Server {
         send(self.address, method, path, &[("x-api-key", key)], body)
     }
 
-    /// Reads JSON, which must come with status 200. A read that takes longer than its time limit, on a machine that is busy with other work, is 503: it is
-    /// repeated.
+    /// Reads JSON, which must come with status 200. 503 comes while views and indexes are being built, and the read is repeated.
     pub(crate) fn json(&self, path: &str, key: &str) -> Value {
         let started = Instant::now();
         loop {

@@ -157,7 +157,10 @@ fn running_copy_signs_no_conflicting_receipts() {
     assert!(server.terminate().success());
     copy_dir(&data, &copied);
 
-    let (first, second) = (Server::ready(command(&data, &["serve"])), Server::ready(command(&copied, &["serve"])));
+    // A request that is never projected waits for as long as a write may take.
+    let mut serve_copy = command(&copied, &["serve"]);
+    serve_copy.env("HIGHWATER_CALL_TIMES__COMMAND_S", "3");
+    let (first, second) = (Server::ready(command(&data, &["serve"])), Server::ready(serve_copy));
     wait_for("the comparison", || (!status_output(command(&copied, &["status"])).contains("refused")).then_some(()));
     issued(&first, &key, 2);
     checkpoint_of(&first, &pubkey, 2);

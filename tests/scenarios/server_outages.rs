@@ -85,7 +85,7 @@ async fn roles_survive_server_outages() {
     let simulated = SimulatedUpstreams::start(21, 120, moving_clock()).await;
     let dir = tempfile::tempdir().unwrap();
     let Some(servers) = engines::or_skip(Own::start(dir.path(), 0), "losing servers") else { return };
-    let cluster = Cluster::on_servers(servers.kafka(), servers.cql(), &simulated.base_url, "");
+    let cluster = Cluster::on_servers(servers.kafka(), servers.cql(), &simulated.base_url, "").with_default_call_times();
     let nodes = cluster.start(&[("p", "project"), ("i", "ingest"), ("a", "api")]);
     let api = &nodes[2];
     cluster.ingest("i");

@@ -3,8 +3,6 @@
 //!
 //! Commands chain per subject like facts. If two commands extend the same head, the engine applies the first, and the other is retried.
 
-use std::time::Duration;
-
 use bytes::Bytes;
 use event_log::{Append, Headers, Record};
 use operation::context::{Context, store_problem};
@@ -20,10 +18,6 @@ use schemas::topics::Topic;
 use schemas::views::engine::{self, HeadRow};
 use view_store::Checkpoint;
 
-/// How long appending a command may take. After that, it is unknown whether the command is recorded.
-const APPEND_TIMEOUT: Duration = Duration::from_secs(4);
-/// How long a request waits until its command is projected.
-const PROJECTION_TIMEOUT: Duration = Duration::from_secs(10);
 /// How often a command is tried when other commands are applied first.
 const ATTEMPTS_MAX: usize = 5;
 
@@ -68,7 +62,7 @@ pub async fn append_command<C: Command>(
 pub async fn wait_until_projected(ctx: &Context, view: &'static ViewDef, topic: &'static Topic) -> Result<(), Problem> {
     let end = ctx.log.end(topic, 0).await.map_err(|error| append_failed("read the end", &error))?;
     let passed = |at: &Checkpoint| at.position(topic, 0) >= end;
-    ctx.wait_for(view, PROJECTION_TIMEOUT, passed).await?.map(|_| ()).ok_or_else(not_projected)
+    ctx.wait_for(view, ctx.settings.call_times.projection(), passed).await?.map(|_| ()).ok_or_else(not_projected)
 }
 
 async fn head_of(ctx: &Context, topic: &Topic, subject: &str) -> Result<Head, Problem> {
@@ -105,7 +99,7 @@ async fn append_and_wait(ctx: &Context, view: &'static ViewDef, topic: &'static 
     let offsets = append(ctx, appends).await?;
     let Some(last) = offsets.iter().max() else { return Ok(Vec::new()) };
     let passed = |at: &Checkpoint| at.position(topic, 0) > *last;
-    ctx.wait_for(view, PROJECTION_TIMEOUT, passed).await?.ok_or_else(not_projected)?;
+    ctx.wait_for(view, ctx.settings.call_times.projection(), passed).await?.ok_or_else(not_projected)?;
     let engine = ctx.live(&engine::VIEW).await?;
     let dropped: Vec<Key> = offsets.iter().map(|offset| key![topic.name, 0_i64, *offset]).collect();
     let dropped = engine.get_many(&engine::DROPPED, &dropped).await.map_err(store_problem)?;
@@ -126,9 +120,10 @@ fn envelope<C: Command>(ctx: &Context, subject: &str, head: Head, command: &C) -
     Ok(Append { topic, partition: topic.partition_of(subject.as_bytes()), record })
 }
 
-/// Appends records and returns their offsets.
+/// Appends records and returns their offsets. After the time for it, it is unknown whether they are recorded.
 async fn append(ctx: &Context, appends: Vec<Append>) -> Result<Vec<LogOffset>, Problem> {
-    let appended = tokio::time::timeout(APPEND_TIMEOUT, ctx.log.append(appends)).await.map_err(|late| append_failed("append", &late))?;
+    let appending = tokio::time::timeout(ctx.settings.call_times.append(), ctx.log.append(appends));
+    let appended = appending.await.map_err(|late| append_failed("append", &late))?;
     match appended {
         Ok(offsets) => Ok(offsets),
         // A log that accepts nothing is reported once, by the health checks.

@@ -2,7 +2,6 @@
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
-use std::time::Duration;
 
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
@@ -21,8 +20,6 @@ use super::Source;
 use super::free::FreeWindow;
 use crate::Feeds;
 
-/// How long a request waits for a view that lags.
-pub const LAG_WAIT_MAX: Duration = Duration::from_secs(2);
 /// The most records of the log that are searched for changes that a view lacks.
 const TAIL_RECORDS: usize = 200;
 /// The most bytes of such records.
@@ -113,7 +110,7 @@ async fn recorded_until(ctx: &Context, source: &Source, at_ms: i64) -> Result<(A
     if is_caught_up(&at) || !may_have_more(ctx, source, &at).await? {
         return Ok((view, at));
     }
-    if let Some(found) = ctx.wait_for(source.view, LAG_WAIT_MAX, is_caught_up).await? {
+    if let Some(found) = ctx.wait_for(source.view, ctx.settings.call_times.lag(), is_caught_up).await? {
         return Ok(found);
     }
     let view = ctx.live(source.view).await?;
@@ -123,25 +120,25 @@ async fn recorded_until(ctx: &Context, source: &Source, at_ms: i64) -> Result<(A
 
 /// The end of the log of a service's changes.
 pub async fn log_end(ctx: &Context, source: &Source) -> Result<LogOffset, Problem> {
-    read_log(ctx.log.end(source.topic, 0)).await
+    read_log(ctx, ctx.log.end(source.topic, 0)).await
 }
 
 /// Whether the log may hold a change that extends the last change of the view. A record that does not extend it is ignored by every view.
 async fn may_have_more(ctx: &Context, source: &Source, at: &Checkpoint) -> Result<bool, Problem> {
     let last = Hash32::from_hex(&at.hash).unwrap_or_default();
-    let rest = read_log(ctx.log.read(source.topic, 0, at.offset, TAIL_RECORDS, TAIL_BYTES)).await?;
+    let rest = read_log(ctx, ctx.log.read(source.topic, 0, at.offset, TAIL_RECORDS, TAIL_BYTES)).await?;
     let extends = |link: ChainLink| link.extends(at.seq, last);
     let is_long = rest.len() >= TAIL_RECORDS;
     Ok(is_long || rest.iter().any(|stored| decode::<ChainLink>(source.topic.name, &stored.record.value).is_ok_and(extends)))
 }
 
 /// Awaits a read of the log; `unavailable` if it fails or takes too long.
-async fn read_log<T>(read: impl Future<Output = Result<T, event_log::Error>>) -> Result<T, Problem> {
+async fn read_log<T>(ctx: &Context, read: impl Future<Output = Result<T, event_log::Error>>) -> Result<T, Problem> {
     let unread = |error: &(dyn std::error::Error + 'static)| {
         tracing::error!(error, "the log cannot be read");
         Problem::new(ErrorCode::Unavailable, "the log cannot be read now").retry_after(2)
     };
-    match tokio::time::timeout(LAG_WAIT_MAX, read).await {
+    match tokio::time::timeout(ctx.settings.call_times.lag(), read).await {
         Ok(result) => result.map_err(|error| unread(&error)),
         Err(late) => Err(unread(&late)),
     }

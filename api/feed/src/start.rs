@@ -11,7 +11,7 @@ use schemas::position::Seq;
 use tokio::time::Instant;
 use view_store::feed::{EMPTY_BLOCKS_MAX, FEED_BLOCK_LEN, FeedReader, Page};
 
-use crate::position::{LAG_WAIT_MAX, Position, lagging, log_end, parse_date, start_ms};
+use crate::position::{Position, lagging, log_end, parse_date, start_ms};
 use crate::{Feeds, Source, cursor};
 
 /// How long before now a feed without a cursor starts.
@@ -22,7 +22,8 @@ pub(crate) async fn catch_up(ctx: &Context, source: &Source, seq: Seq, at: Posit
     if seq.0 > log_end(ctx, source).await?.0 {
         return Err(cursor::invalid("the cursor is beyond the end of the log; it was issued for another log"));
     }
-    let (view, checkpoint) = ctx.wait_for(source.view, LAG_WAIT_MAX, |at| at.seq >= seq).await?.ok_or_else(lagging)?;
+    let within = ctx.settings.call_times.lag();
+    let (view, checkpoint) = ctx.wait_for(source.view, within, |at| at.seq >= seq).await?.ok_or_else(lagging)?;
     let last = checkpoint.seq;
     // With `asOf`, the position of the answer does not move with the view.
     let seq = if as_of { at.seq } else { last };

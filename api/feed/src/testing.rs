@@ -112,10 +112,16 @@ impl World {
 
     /// Creates a context with a fixed clock.
     pub fn context(&self, now_ms: i64) -> Arc<Context> {
-        let settings = Settings {
+        self.context_with(now_ms, |_| {})
+    }
+
+    /// Creates a context with a fixed clock and other settings.
+    pub fn context_with(&self, now_ms: i64, change: impl FnOnce(&mut Settings)) -> Arc<Context> {
+        let mut settings = Settings {
             cache_dir: Some(self.dir.path().join("cache")),
             ..Settings::new(BTreeMap::new(), Tiers::of_two(Limits::new(100, 0, 25, 0, 0), Limits::new(100_000, 50_000, 200, 20, 50)))
         };
+        change(&mut settings);
         let secrets = Secrets::from_master(&[7; 32]).unwrap();
         let clock = Clock::Fixed(Timestamp::from_millisecond(now_ms).unwrap());
         Arc::new(Context::new(settings, clock, secrets, self.log.clone(), self.store.clone()))

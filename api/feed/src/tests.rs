@@ -1,6 +1,7 @@
 //! The operation `changes` over a filled view.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use operation::context::{Context, Part as _};
 use operation::problem::Problem;
@@ -232,6 +233,7 @@ async fn lagging_view() {
     world.change(START_MS, &record);
     world.commit().await;
     let ctx = world.context(START_MS + HOUR_MS);
+    let impatient = world.context_with(START_MS + HOUR_MS, |settings| settings.call_times.read = Duration::from_secs(1));
     let operation = Arc::new(operation());
     let ahead = |seq| json!({ "cursor": cursor::encode(&ctx.secrets, "recalls", Seq(seq), "") });
     assert_eq!(ask(&ctx, &operation, ahead(2)).await.unwrap_err().code, ErrorCode::CursorInvalid);
@@ -247,9 +249,9 @@ async fn lagging_view() {
     assert!(waiting.await.unwrap().is_ok());
     world.change(START_MS + 2, &record);
     world.log_only().await;
-    let problem = ask(&ctx, &operation, ahead(3)).await.unwrap_err();
+    let problem = ask(&impatient, &operation, ahead(3)).await.unwrap_err();
     assert_eq!((problem.code, problem.retry_after_s), (ErrorCode::Unavailable, 2));
-    let problem = ask(&ctx, &operation, json!({ "asOf": "2026-11-01T00:30:00Z" })).await.unwrap_err();
+    let problem = ask(&impatient, &operation, json!({ "asOf": "2026-11-01T00:30:00Z" })).await.unwrap_err();
     assert_eq!(problem.code, ErrorCode::Unavailable);
 }
 

@@ -18,9 +18,13 @@ use tokio::sync::watch;
 use view_store::suppression::SuppressingStore;
 use view_store::{Checkpoint, View, ViewStore};
 
+use crate::call_times::CallTimes;
 use crate::problem::Problem;
 use crate::secrets::Secrets;
 use crate::tiers::Tiers;
+
+/// How long calls may take with [`Settings::new`]. It is a guard against hangs only: a busy machine is slow.
+const GENEROUS_CALL_TIME: Duration = Duration::from_secs(300);
 
 /// Settings of one service, `[services.NAME]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -90,28 +94,6 @@ impl Default for RetrySchedule {
     }
 }
 
-/// How long calls may take until they are refused as late.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CallTimes {
-    /// A read. If the log or a database hangs, the caller gets an error early.
-    pub read: Duration,
-    /// A read that can look data up at an upstream.
-    pub live_read: Duration,
-    /// A read of a file, until it begins: the file may have to be written first.
-    pub file: Duration,
-    /// A write, including the wait until its command is projected.
-    pub command: Duration,
-    /// A paid call: some blocks of the chain, and the wait until the payment is recorded.
-    pub sale: Duration,
-}
-
-impl Default for CallTimes {
-    fn default() -> Self {
-        let [read, live_read, file, command, sale] = [5, 20, 30, 15, 60].map(Duration::from_secs);
-        Self { read, live_read, file, command, sale }
-    }
-}
-
 /// How often tasks look for work again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rounds {
@@ -151,7 +133,7 @@ pub struct Settings {
     pub listening: Option<IpAddr>,
     /// How long a client may take to send the head and body of a request, in seconds.
     pub request_timeout_s: u64,
-    /// How long calls may take.
+    /// How long calls may take, `[call_times]`.
     pub call_times: CallTimes,
     /// How often tasks look for work again.
     pub rounds: Rounds,
@@ -224,7 +206,7 @@ impl Settings {
             forwarded_header: ForwardedHeader::default(),
             listening: None,
             request_timeout_s: 10,
-            call_times: CallTimes::default(),
+            call_times: CallTimes::all(GENEROUS_CALL_TIME),
             rounds: Rounds::default(),
             body_bytes_max: 64 << 10,
             allowed_hosts: Vec::new(),

@@ -3,6 +3,7 @@
 //! Each operation is defined once, in the crate of the services; every surface renders that definition. This crate depends on no service and no
 //! surface.
 
+pub mod call_times;
 pub mod context;
 pub mod document_receipt;
 pub mod feed_start;

@@ -43,8 +43,6 @@ use super::terms::{Offer, PaymentTerms, Version, requirement};
 use super::verifications::Slot;
 use crate::Payments;
 
-/// How long a caller waits for a settlement. The settlement itself continues after that.
-const SETTLEMENT_WAIT_MAX: Duration = Duration::from_secs(40);
 /// How often the facilitator is asked to settle: a settlement may fail because of payments of others.
 const SETTLE_ATTEMPTS: usize = 3;
 const RETRY_PAUSE: Duration = Duration::from_millis(500);
@@ -295,7 +293,8 @@ impl Order {
         let effect = known.as_ref().map_or(&self.claim.effect, |payment| &payment.effect);
         let claimed = (!effect.is_empty()).then(|| run(Stage::Claimed(self.id.clone())));
         let paying = tokio::spawn(self.pay(Arc::clone(ctx), guard, spent, claimed));
-        match tokio::time::timeout(SETTLEMENT_WAIT_MAX, paying).await {
+        // The settlement itself continues after that.
+        match tokio::time::timeout(ctx.settings.call_times.settlement(), paying).await {
             Ok(Ok(outcome)) => outcome.map(|payment| Bought { payment, is_repeated: false }),
             Ok(Err(error)) => {
                 tracing::error!(%error, "the task that settles a payment panicked");
@@ -310,7 +309,7 @@ impl Order {
     /// facilitator.
     async fn verify_new(&self, ctx: &Context) -> Result<bool, Failed> {
         let payments = Payments::of(ctx);
-        let (facilitator, _slot) = self.enter_verification(&payments).await?;
+        let (facilitator, _slot) = self.enter_verification(ctx, &payments).await?;
         match facilitator.verify(&self.terms, &self.offer, &self.signed).await {
             FacilitatorReply::Yes(_) => Ok(true),
             FacilitatorReply::No(reason) => {
@@ -327,9 +326,9 @@ impl Order {
     }
 
     /// The facilitator, and the slot to ask it.
-    async fn enter_verification<'a>(&self, payments: &'a Payments) -> Result<(&'a Facilitator, Slot), Problem> {
+    async fn enter_verification<'a>(&self, ctx: &Context, payments: &'a Payments) -> Result<(&'a Facilitator, Slot), Problem> {
         let facilitator = payments.facilitator.as_ref().ok_or_else(|| unknown("no facilitator is configured"))?;
-        Ok((facilitator, payments.verifications.enter(self.address).await?))
+        Ok((facilitator, payments.verifications.enter(self.address, ctx.settings.call_times.verification_turn()).await?))
     }
 
     /// Whether the chain has the transfer of a payment that is not claimed. One request is enough if the authorization was not used; using it costs
@@ -400,7 +399,7 @@ impl Order {
             return self.settle(ctx, payment).await;
         }
         let payments = Payments::of(ctx);
-        let (facilitator, slot) = self.enter_verification(&payments).await?;
+        let (facilitator, slot) = self.enter_verification(ctx, &payments).await?;
         match facilitator.verify(&self.terms, &self.offer, &self.signed).await {
             FacilitatorReply::Yes(_) => {
                 drop(slot);

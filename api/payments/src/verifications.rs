@@ -17,8 +17,6 @@ const PER_ADDRESS_MAX: usize = 4;
 const CALLERS_PER_ADDRESS_MAX: usize = 64;
 /// How many payments of all addresses are verified at the same time.
 const TOTAL_MAX: usize = 128;
-/// How long a caller waits for a slot.
-const WAIT_MAX: Duration = Duration::from_secs(10);
 /// After how many seconds a caller that got no slot may retry.
 const RETRY_AFTER_S: u64 = 5;
 
@@ -26,8 +24,6 @@ const RETRY_AFTER_S: u64 = 5;
 pub(super) struct Verifications {
     total: Arc<Semaphore>,
     addresses: Arc<Mutex<HashMap<String, Address>>>,
-    /// How long a caller waits for a slot.
-    wait_max: Duration,
 }
 
 /// The verifications of one address.
@@ -51,7 +47,7 @@ pub(super) struct Slot {
 
 impl Default for Verifications {
     fn default() -> Self {
-        Self { total: Arc::new(Semaphore::new(TOTAL_MAX)), addresses: Arc::default(), wait_max: WAIT_MAX }
+        Self { total: Arc::new(Semaphore::new(TOTAL_MAX)), addresses: Arc::default() }
     }
 }
 
@@ -68,18 +64,18 @@ impl Drop for Caller {
 }
 
 impl Verifications {
-    /// Waits for a slot to verify a payment from an address.
+    /// Waits for a slot to verify a payment from an address, for as long as `wait_max`.
     ///
     /// # Errors
     /// `rate-limited` when too many callers of the address wait, or when it takes too long.
-    pub(super) async fn enter(&self, address: IpAddr) -> Result<Slot, Problem> {
+    pub(super) async fn enter(&self, address: IpAddr, wait_max: Duration) -> Result<Slot, Problem> {
         let (caller, slots) = self.register(address_subject(address)).ok_or_else(busy)?;
         let both = async {
             let own = slots.acquire_owned().await.ok()?;
             let total = Arc::clone(&self.total).acquire_owned().await.ok()?;
             Some(Slot { _own: own, _total: total, _caller: caller })
         };
-        tokio::time::timeout(self.wait_max, both).await.ok().flatten().ok_or_else(busy)
+        tokio::time::timeout(wait_max, both).await.ok().flatten().ok_or_else(busy)
     }
 
     fn register(&self, address: String) -> Option<(Caller, Arc<Semaphore>)> {
@@ -111,21 +107,21 @@ mod tests {
     /// that other addresses do not wait, and that an address without callers is forgotten.
     #[tokio::test]
     async fn addresses_do_not_wait_for_each_other() {
-        let verifications = Arc::new(Verifications { wait_max: Duration::from_secs(600), ..Verifications::default() });
+        let (verifications, wait_max) = (Arc::new(Verifications::default()), Duration::from_secs(600));
         let mut held = Vec::new();
         for _ in 0..PER_ADDRESS_MAX {
-            held.push(verifications.enter(address(1)).await.unwrap());
+            held.push(verifications.enter(address(1), wait_max).await.unwrap());
         }
         let waiting: Vec<_> = (PER_ADDRESS_MAX..CALLERS_PER_ADDRESS_MAX)
             .map(|_| {
                 let verifications = Arc::clone(&verifications);
-                tokio::spawn(async move { verifications.enter(address(1)).await.map(|_| ()) })
+                tokio::spawn(async move { verifications.enter(address(1), wait_max).await.map(|_| ()) })
             })
             .collect();
         tokio::task::yield_now().await;
-        let refused = verifications.enter(address(1)).await.map(|_| ()).unwrap_err();
+        let refused = verifications.enter(address(1), wait_max).await.map(|_| ()).unwrap_err();
         assert_eq!((refused.code, refused.retry_after_s), (ErrorCode::RateLimited, RETRY_AFTER_S));
-        drop(verifications.enter(address(2)).await.unwrap());
+        drop(verifications.enter(address(2), wait_max).await.unwrap());
         assert!(waiting.iter().all(|waiting| !waiting.is_finished()));
         // One slot is free again: waiting callers take turns.
         drop(held.pop());
@@ -139,14 +135,14 @@ mod tests {
     /// Proves that a caller who waits too long is refused, and holds no slot.
     #[tokio::test]
     async fn waiting_is_bounded() {
-        let verifications = Verifications { wait_max: Duration::from_millis(1), ..Verifications::default() };
+        let (verifications, wait_max) = (Verifications::default(), Duration::from_millis(1));
         let mut held = Vec::new();
         for _ in 0..PER_ADDRESS_MAX {
-            held.push(verifications.enter(address(1)).await.unwrap());
+            held.push(verifications.enter(address(1), wait_max).await.unwrap());
         }
-        assert_eq!(verifications.enter(address(1)).await.map(|_| ()).unwrap_err().code, ErrorCode::RateLimited);
+        assert_eq!(verifications.enter(address(1), wait_max).await.map(|_| ()).unwrap_err().code, ErrorCode::RateLimited);
         drop(held);
         assert!(verifications.addresses.lock().unwrap().is_empty());
-        drop(verifications.enter(address(1)).await.unwrap());
+        drop(verifications.enter(address(1), wait_max).await.unwrap());
     }
 }

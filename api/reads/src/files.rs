@@ -11,7 +11,6 @@ use std::future::Future;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::FutureExt as _;
@@ -34,8 +33,6 @@ const WRITTEN_AT_ONCE_MAX: usize = 2;
 const WRITTEN_PER_ACCOUNT_MAX: usize = 4;
 /// How many files one account reads at the same time.
 const READ_PER_ACCOUNT_MAX: usize = 16;
-/// How long a caller waits for a file that is being written. It is written to its end in any case.
-const WRITE_WAIT_MAX: Duration = Duration::from_secs(20);
 /// When a caller may ask again for a file that is being written, in seconds.
 const WRITE_RETRY_S: u64 = 10;
 /// When an account that reads as many files as it may can try again, in seconds.
@@ -170,7 +167,8 @@ pub async fn file<R: FileRows>(
         None => files.begin(&dir, &key, &wanted, columns, rows)?,
     };
     let late = |_| Problem::new(ErrorCode::Unavailable, "the file is being written; ask for it again").retry_after(WRITE_RETRY_S);
-    let complete = tokio::time::timeout(WRITE_WAIT_MAX, written).await.map_err(late)?;
+    // It is written to its end in any case.
+    let complete = tokio::time::timeout(ctx.settings.call_times.file_write(), written).await.map_err(late)?;
     let opened = complete.ok_or_else(|| io::Error::other("it was not written")).and_then(File::open).map(Arc::new);
     if opened.is_err() {
         files.forget(&key, begun);

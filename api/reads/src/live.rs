@@ -12,6 +12,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
+use operation::call_times::CallTimes;
 use operation::context::{Context, Part};
 use schemas::clock::Clock;
 use upstreams::Settings;
@@ -24,8 +25,6 @@ pub use crate::lookup_cache::LookupResult;
 
 /// The most look-ups that all nodes together send to one upstream per second.
 pub const MAX_LOOKUPS_PER_SECOND: i64 = 2;
-/// How long a look-up may take, unless [`Live::with_deadline`] says otherwise.
-const DEADLINE: Duration = Duration::from_secs(10);
 /// How long the counter of a second is stored, in milliseconds.
 const COUNTER_STORED_MS: i64 = 60_000;
 /// The longest back-off that an upstream can ask for.
@@ -40,7 +39,7 @@ pub struct Live {
 
 impl Default for Live {
     fn default() -> Self {
-        Self { clients: HashMap::new(), cache: LookupCache::default(), deadline: DEADLINE }
+        Self { clients: HashMap::new(), cache: LookupCache::default(), deadline: CallTimes::default().look_up() }
     }
 }
 

@@ -34,7 +34,6 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
-use std::time::Duration;
 
 use access::{Access, Open};
 use bytes::Buf;
@@ -60,9 +59,6 @@ use self::request::{MCP_ONLY, PATH_CHARS_SHOWN, if_none_match, not_allowed, read
 use crate::mounted_service::Mounted;
 use crate::reply::Document;
 use crate::visitors::Visitors;
-
-/// How long finding a page or file may take.
-const FILE_TIME_MAX: Duration = Duration::from_secs(5);
 
 /// The path under which the Avro schemas are, by their fingerprints.
 pub const SCHEMAS_PATH: &str = avro_schemas::PATH;
@@ -316,7 +312,8 @@ async fn file(files: &Files, context: &Arc<Context>, base_url: &str, path: &str,
     if let Err(problem) = Access::of(context).admit_open(context, Open::File, request.address) {
         return Some(reply::problem(base_url, &problem));
     }
-    let found = tokio::time::timeout(FILE_TIME_MAX, files(Arc::clone(context), path.trim_start_matches('/').to_owned())).await;
+    let finding = files(Arc::clone(context), path.trim_start_matches('/').to_owned());
+    let found = tokio::time::timeout(context.settings.call_times.read, finding).await;
     let late = || Problem::new(ErrorCode::Unavailable, "the view store does not respond").retry_after(1);
     let response = match found.unwrap_or_else(|_| Err(late())) {
         Ok(file) => Document::file(file?).response(if_none_match(&request.headers).as_deref()),

@@ -2,6 +2,7 @@
 
 use operation::context::Part;
 use std::sync::Arc;
+use std::time::Duration;
 
 use schemas::clock::rfc3339;
 use schemas::error_code::ErrorCode;
@@ -191,7 +192,7 @@ async fn earlier_versions_hide_no_recall() {
 async fn no_index_yet() {
     let mut world = World::new().await;
     fill(&mut world, &mut Chance(13), 50, 20).await;
-    let ctx = world.context(START_MS + DAY_MS);
+    let ctx = world.context_with(START_MS + DAY_MS, |settings| settings.call_times.read = Duration::from_secs(1));
     let problem = ask(&ctx, &list::operation(), json!({ "keyword": "bat" })).await.unwrap_err();
     assert_eq!((problem.code, problem.retry_after_s), (ErrorCode::Unavailable, 2));
     assert!(ask(&ctx, &list::operation(), json!({})).await.is_ok());

@@ -2,7 +2,7 @@
 //!
 //! Promise: a search that continues at an upstream does not switch to recorded records, whose order is another one. It fails then and can be repeated.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use crate::live;
 use feed::cursor;
@@ -17,8 +17,6 @@ use upstreams::live::Question;
 
 /// The most pages of an upstream that one call requests for one question.
 const PAGES_MAX: usize = 3;
-/// No further page is requested after this time.
-const PAGING_TIME_MAX: Duration = Duration::from_secs(5);
 
 /// Which part of everything that matches an answer holds.
 #[derive(Clone, Debug, Default, Serialize, JsonSchema)]
@@ -170,7 +168,7 @@ pub async fn collect<T>(
             return Ok(out);
         };
         place = UpstreamPosition { page: next.clone(), skip: 0 };
-        if out.items.len() == limit || began.elapsed() > PAGING_TIME_MAX {
+        if out.items.len() == limit || began.elapsed() > ctx.settings.call_times.paging() {
             break;
         }
     }

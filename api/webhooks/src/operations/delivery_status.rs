@@ -1,7 +1,5 @@
 //! The watch that an operation is about, the state of its deliveries, and messages that are sent at once.
 
-use std::time::Duration;
-
 use bytes::Bytes;
 use operation::Call;
 use operation::context::{Context, store_problem, stored};
@@ -20,9 +18,6 @@ use view_store::View;
 use super::config::WebhookConfig;
 use crate::DeliveryOutcome;
 use crate::post::poster;
-
-/// How long a request waits for the response of the receiver.
-const POST_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The delivery status of a webhook.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -100,7 +95,8 @@ pub struct Posted {
 
 /// Posts a message now, once, independently of the message in flight.
 pub(crate) async fn post_now(ctx: &Context, watch: &SavedItem, message: String, body: Bytes) -> Result<Posted, Problem> {
-    let sent = tokio::time::timeout(POST_TIMEOUT, poster(ctx).await?.send(ctx, watch, &message, body)).await;
+    let poster = poster(ctx).await?;
+    let sent = tokio::time::timeout(ctx.settings.call_times.receiver(), poster.send(ctx, watch, &message, body)).await;
     let outcome = sent.unwrap_or(Ok(DeliveryOutcome::NoResponse("the receiver did not answer in time")))?;
     Ok(Posted { accepted: matches!(outcome, DeliveryOutcome::Accepted(_)), status: outcome.status(), reason: outcome.reason(), message })
 }

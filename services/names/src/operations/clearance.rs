@@ -27,7 +27,7 @@ impl clearance::Register for Trademarks {
 
     async fn extent(&self, ctx: &Context, as_of: Option<&str>) -> Result<Extent, Problem> {
         let at = position(ctx, &SOURCE, as_of).await?;
-        let reached = Register::of(ctx).reach(at.seq, as_of.is_none()).await?;
+        let reached = Register::of(ctx).reach(ctx, at.seq, as_of.is_none()).await?;
         let corpus = reached.index.corpus(position_of(at.seq.min(reached.seq)));
         let standing = Feeds::of(ctx).completeness(&SOURCE, at.view.as_ref(), at.seq.min(reached.seq), at.last).await?;
         Ok(Extent { corpus, through_date: standing.through_date })
@@ -67,7 +67,7 @@ pub(crate) async fn compare(
     may_move: bool,
 ) -> Result<(Comparison, Option<String>), Problem> {
     let register = Register::of(ctx);
-    let reached = register.reach(at.seq, may_move).await?;
+    let reached = register.reach(ctx, at.seq, may_move).await?;
     at.seq = at.seq.min(reached.seq);
     let (hits, corpus) = register.find(reached.index, name.clone(), at.seq).await?;
     Ok((judge(hits, corpus, classes.classes()), reached.note))

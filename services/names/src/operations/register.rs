@@ -11,13 +11,11 @@ use std::time::Duration;
 
 use marks::Mark;
 use marks::index::{Corpus, Hit, Index};
-use operation::context::Part;
+use operation::context::{Context, Part};
 use operation::problem::Problem;
 use schemas::error_code::ErrorCode;
 use schemas::position::Seq;
 use tokio::sync::{Semaphore, watch};
-
-use feed::position::LAG_WAIT_MAX;
 
 pub use follow::keep_index;
 
@@ -71,15 +69,16 @@ impl Register {
         self.shown.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Waits until checks see a change, and returns the index. If they do not in time and `may_be_behind`, the index as it is, unless it is far
-    /// behind.
+    /// Waits until checks see a change, and returns the index. If they do not within the time that a read waits for what lags, and `may_be_behind`, it is the
+    /// index as it is, unless it is far behind.
     ///
     /// # Errors
     /// `unavailable` while the index is being built.
-    pub(crate) async fn reach(&self, seq: Seq, may_be_behind: bool) -> Result<Reached, Problem> {
+    pub(crate) async fn reach(&self, ctx: &Context, seq: Seq, may_be_behind: bool) -> Result<Reached, Problem> {
         let mut upto = self.upto.subscribe();
         // The sender belongs to `self`, so only the time can run out.
-        let waited = tokio::time::timeout(LAG_WAIT_MAX, upto.wait_for(|upto| upto.is_some_and(|upto| upto >= seq))).await.is_ok();
+        let reaching = upto.wait_for(|upto| upto.is_some_and(|upto| upto >= seq));
+        let waited = tokio::time::timeout(ctx.settings.call_times.lag(), reaching).await.is_ok();
         let Some(index) = self.index() else { return Err(building()) };
         let reached = Seq(u64::from(index.seq()));
         if waited && reached >= seq {

@@ -28,7 +28,7 @@ pub(crate) async fn ids_of(ctx: &Context, at: &Position, text: &str) -> Result<V
         .flat_map(|agency| std::iter::once(spelled).chain(whole.as_deref()).map(move |number| format!("{agency}:{number}")))
         .collect();
     let keyword = Keyword { words: vec![NO_WORD.to_owned()], number: query_words(text)?.number };
-    let page = Search::of(ctx).find(at.view.as_ref(), keyword, &Filter::default(), at.seq, None, IDS_MAX).await?;
+    let page = Search::of(ctx).find(ctx, at, keyword, &Filter::default(), None, IDS_MAX).await?;
     ids.extend(page.recalls.into_iter().map(|recall| recall.id));
     Ok(ids)
 }

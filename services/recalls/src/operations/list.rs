@@ -214,7 +214,7 @@ async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
         return Ok(Answer { body: Body::NotModified, etag, next_cursor: String::new(), has_more: false, status: 200 });
     }
     let ListPage { recalls, next } = match keyword {
-        Some(keyword) => Search::of(ctx).find(at.view.as_ref(), keyword, &filter, at.seq, after.as_ref(), limit).await?,
+        Some(keyword) => Search::of(ctx).find(ctx, &at, keyword, &filter, after.as_ref(), limit).await?,
         None => {
             // The lists also hold recalls that are announced for a later date.
             let month_max = i64::from(ctx.clock.now().to_zoned(TimeZone::UTC).year() + 2) * 12 - 1;

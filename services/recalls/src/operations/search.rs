@@ -13,7 +13,7 @@ mod index;
 mod newest;
 pub mod words;
 
-use operation::context::Part;
+use operation::context::{Context, Part};
 use reads::registration::TaskContext;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -23,13 +23,12 @@ use schemas::position::Seq;
 use schemas::views::recalls::Row;
 use tantivy::Searcher;
 use tokio::sync::{Semaphore, watch};
-use view_store::View;
 
 use self::index::Fields;
 use self::newest::{Hit, NewestHits, Span};
 use self::words::{Document, Keyword, days};
 use super::rows::{Filter, ListPage, ListPlace, rows_at};
-use feed::position::LAG_WAIT_MAX;
+use feed::position::Position;
 use operation::problem::Problem;
 
 /// How many searches run at the same time; further ones wait.
@@ -97,20 +96,21 @@ impl Search {
         let _ = self.committed.subscribe().wait_for(|committed| *committed >= seq).await;
     }
 
-    /// A page of the recalls as of `seq` that contain all words of a keyword, or have its number, and match the filter: those after a place, if one is given.
+    /// A page of the recalls at a position that contain all words of a keyword, or have its number, and match the filter: those after a place, if one is given.
     ///
     /// # Errors
     /// `unavailable` while the index does not reach that far.
     pub async fn find(
         &self,
-        view: &dyn View,
+        ctx: &Context,
+        at: &Position,
         keyword: Keyword,
         filter: &Filter,
-        seq: Seq,
         after: Option<&ListPlace>,
         limit: usize,
     ) -> Result<ListPage, Problem> {
-        let shown = self.reaching(seq).await?;
+        let (view, seq) = (&*at.view, at.seq);
+        let shown = self.reaching(ctx, seq).await?;
         let Ok(_turn) = self.searches.acquire().await else { return Err(building()) };
         let by_record = filter.by_record_date();
         let mut rows: HashMap<String, Option<Row>> = HashMap::new();
@@ -152,8 +152,8 @@ impl Search {
         Ok(ListPage::of(out, filter, limit))
     }
 
-    /// Waits until queries see a change, and returns what they read.
-    async fn reaching(&self, seq: Seq) -> Result<Shown, Problem> {
+    /// Waits until queries see a change, for as long as a read waits for what lags, and returns what they read.
+    async fn reaching(&self, ctx: &Context, seq: Seq) -> Result<Shown, Problem> {
         let mut upto = self.upto.subscribe();
         let reached = async {
             loop {
@@ -167,7 +167,7 @@ impl Search {
                 }
             }
         };
-        tokio::time::timeout(LAG_WAIT_MAX, reached).await.ok().flatten().ok_or_else(building)
+        tokio::time::timeout(ctx.settings.call_times.lag(), reached).await.ok().flatten().ok_or_else(building)
     }
 
     /// Replaces the documents that queries read, up to a change.
