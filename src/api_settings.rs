@@ -94,6 +94,7 @@ pub(crate) fn payments(config: &Config) -> Result<Payments, config::Error> {
         rpc_url: section.rpc_url,
         validity_s: section.validity_s,
         round: section.round_s,
+        call_times: config.sections.call_times.times(),
     };
     Payments::new(&settings).map_err(|error| invalid_payments(config, &error))
 }

@@ -12,6 +12,7 @@ use ::payments::Payments;
 use arguments::Checker;
 use bytes::Bytes;
 use event_log::{Append, Record};
+use operation::call_times::CallTimes;
 use operation::context::{Context, Rounds, ServiceSettings, Settings};
 use operation::problem::Problem;
 use operation::secrets::Secrets;
@@ -208,6 +209,7 @@ impl HttpApi {
             pay_to: PAY_TO.to_owned(),
             rpc_url: format!("{own}/rpc"),
             facilitator_url: own,
+            call_times: CallTimes::all(HANG_TIMEOUT),
             ..::payments::Settings::default()
         };
         Self::serve(services, engine, clock, Live::default(), Payments::new(&settings).unwrap(), true)

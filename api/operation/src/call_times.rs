@@ -80,6 +80,18 @@ impl CallTimes {
         self.sale / 6
     }
 
+    /// How long the facilitator may take for one request of a paid call; settling takes some blocks: 30 s of 60.
+    #[must_use]
+    pub fn facilitator(&self) -> Duration {
+        self.sale / 2
+    }
+
+    /// How long the node of the chain may take for one request of a paid call: 10 s of 60.
+    #[must_use]
+    pub fn chain_node(&self) -> Duration {
+        self.sale / 6
+    }
+
     /// How long a paid call waits for its settlement: 40 s of 60.
     #[must_use]
     pub fn settlement(&self) -> Duration {
@@ -102,6 +114,8 @@ mod tests {
                 (times.command, vec![times.append(), times.projection()]),
                 (times.command, vec![times.receiver()]),
                 (times.sale, vec![times.verification_turn(), times.settlement()]),
+                (times.settlement(), vec![times.facilitator()]),
+                (times.facilitator(), vec![times.chain_node()]),
             ] {
                 assert!(waits.iter().sum::<Duration>() < whole, "{waits:?} of {whole:?}");
             }
@@ -109,6 +123,7 @@ mod tests {
         let times = CallTimes::default();
         let waits = [times.lag(), times.look_up(), times.paging(), times.file_write(), times.append(), times.projection()];
         assert_eq!(waits, [2, 10, 5, 20, 4, 10].map(Duration::from_secs));
-        assert_eq!([times.receiver(), times.verification_turn(), times.settlement()], [10, 10, 40].map(Duration::from_secs));
+        let waits = [times.receiver(), times.verification_turn(), times.facilitator(), times.chain_node(), times.settlement()];
+        assert_eq!(waits, [10, 10, 30, 10, 40].map(Duration::from_secs));
     }
 }

@@ -15,7 +15,6 @@ use super::http::{Endpoint, Error};
 use super::signed_payment::{address_of, hex_text, keccak};
 use super::terms::Network;
 
-const ANSWER_MAX: Duration = Duration::from_secs(10);
 /// The largest response, in bytes: one transaction may settle thousands of payments.
 const ANSWER_BYTES_MAX: usize = 8 << 20;
 /// How many seconds before the claim the search starts: anybody who has the payment may have submitted it earlier.
@@ -105,12 +104,12 @@ struct Receipt {
 }
 
 impl Chain {
-    /// Creates a client of a node of a network.
+    /// Creates a client of a node of a network, which may take `answer_max` for a request.
     ///
     /// # Errors
     /// Why the URL cannot be used.
-    pub fn new(url: &str, network: Network) -> Result<Self, String> {
-        Endpoint::new(url, ANSWER_MAX, ANSWER_BYTES_MAX).map(|endpoint| Self { endpoint, network })
+    pub fn new(url: &str, network: Network, answer_max: Duration) -> Result<Self, String> {
+        Endpoint::new(url, answer_max, ANSWER_BYTES_MAX).map(|endpoint| Self { endpoint, network })
     }
 
     /// Whether a payment is on the network of this node.

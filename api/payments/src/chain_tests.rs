@@ -224,7 +224,7 @@ impl Node {
         let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
         let url = format!("http://{}/", listener.local_addr().unwrap());
         let serving = tokio::spawn(warp::serve(answers).incoming(listener).run());
-        Self { script, chain: Chain::new(&url, NETWORKS[0]).unwrap(), serving }
+        Self { script, chain: Chain::new(&url, NETWORKS[0], Duration::from_secs(300)).unwrap(), serving }
     }
 
     fn script(&self) -> std::sync::MutexGuard<'_, Script> {

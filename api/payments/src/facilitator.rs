@@ -9,8 +9,6 @@ use super::http::{Endpoint, Error};
 use super::signed_payment::Signed;
 use super::terms::{Network, Offer, PaymentTerms, SCHEME, Version};
 
-/// How long a request may take. Settling takes some blocks.
-const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 /// The largest response, in bytes.
 const RESPONSE_BYTES_MAX: usize = 1 << 20;
 /// How many characters of the facilitator's reasons are used.
@@ -62,12 +60,12 @@ struct Settled {
 }
 
 impl Facilitator {
-    /// Creates a client of the facilitator at a URL.
+    /// Creates a client of the facilitator at a URL, which may take `answer_max` for a request.
     ///
     /// # Errors
     /// Why the URL cannot be used.
-    pub fn new(url: &str) -> Result<Self, String> {
-        Endpoint::new(url, REQUEST_TIMEOUT, RESPONSE_BYTES_MAX).map(Self)
+    pub fn new(url: &str, answer_max: Duration) -> Result<Self, String> {
+        Endpoint::new(url, answer_max, RESPONSE_BYTES_MAX).map(Self)
     }
 
     /// Lists the x402 versions that the facilitator settles on a network.

@@ -36,6 +36,7 @@ use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use operation::call_times::CallTimes;
 use operation::context::Part;
 
 use self::chain::Chain;
@@ -64,6 +65,8 @@ pub struct Settings {
     pub validity_s: u64,
     /// How often open payments are followed up.
     pub round: Duration,
+    /// How long calls may take: requests to the facilitator and to the node of the chain have a share of the time of a paid one.
+    pub call_times: CallTimes,
 }
 
 impl Default for Settings {
@@ -76,6 +79,7 @@ impl Default for Settings {
             rpc_url: String::new(),
             validity_s: VALIDITY_DEFAULT_S,
             round: ROUND_DEFAULT,
+            call_times: CallTimes::default(),
         }
     }
 }
@@ -143,9 +147,11 @@ impl Payments {
         let terms = non_empty(&settings.pay_to)
             .map(|pay_to| address("pay_to", &pay_to).map(|pay_to| PaymentTerms { network, asset, pay_to, versions, validity_s }))
             .transpose()?;
-        let facilitator =
-            non_empty(&settings.facilitator_url).map(|url| Facilitator::new(&url)).transpose().map_err(invalid("facilitator_url"))?;
-        let chain = non_empty(&settings.rpc_url).map(|url| Chain::new(&url, network)).transpose().map_err(invalid("rpc_url"))?;
+        let times = settings.call_times;
+        let facilitator = non_empty(&settings.facilitator_url).map(|url| Facilitator::new(&url, times.facilitator()));
+        let facilitator = facilitator.transpose().map_err(invalid("facilitator_url"))?;
+        let chain = non_empty(&settings.rpc_url).map(|url| Chain::new(&url, network, times.chain_node()));
+        let chain = chain.transpose().map_err(invalid("rpc_url"))?;
         let round = Some(settings.round);
         Ok(Self { terms, facilitator, chain, round, ..Self::default() })
     }
