@@ -136,7 +136,30 @@ mod tests {
     use std::sync::mpsc;
     use std::task::Poll;
 
+    use feed::testing::{START_MS, World};
+
     use super::*;
+
+    /// Proves that a check waits for the index as long as a read waits for what is behind, and that an answer about now notes what is not compared by then.
+    /// A check of an earlier time, an index that is far behind, and one that is not built yet are refused.
+    #[tokio::test]
+    async fn an_index_that_is_behind() {
+        let world = World::new().await;
+        let context = world.context_with(START_MS, |settings| settings.call_times.read = Duration::from_millis(10));
+        let register = Register::default();
+        let reached = async |seq: u64, may_be_behind: bool| match register.reach(&context, Seq(seq), may_be_behind).await {
+            Ok(reached) => Ok((reached.seq, reached.note)),
+            Err(problem) => Err(problem.code),
+        };
+        assert_eq!(reached(0, true).await, Err(ErrorCode::Unavailable), "nothing is indexed");
+        register.show(Some(Arc::new(Index::default().extend(Vec::new(), 3, 0))));
+        assert_eq!(reached(3, false).await, Ok((Seq(3), None)));
+        let note = "the newest 2 changes of the register are not compared yet".to_owned();
+        assert_eq!(reached(5, true).await, Ok((Seq(3), Some(note))));
+        for (seq, may_be_behind) in [(5, false), (4 + BEHIND_MAX, true)] {
+            assert_eq!(reached(seq, may_be_behind).await, Err(ErrorCode::Unavailable), "{seq}");
+        }
+    }
 
     /// Proves that a check whose caller has left counts until it ends, so that callers who leave start no more checks than may run at the same time.
     #[test]
