@@ -126,11 +126,23 @@ fn verify_with_examples(dir: &Path, messages: Vec<Value>) {
     run_check(check);
 }
 
+/// A seed with which [`messages_survive_kills`] failed once: three numbers of messages after which the server is killed. Which messages these are depends on
+/// the day of the run. A run takes minutes, so this is the only one besides that of the caller.
+const FAILED_ONCE: u64 = 1_796_024_840_936;
+
 /// Proves, on services of each kind, that every change that matches a watch is posted, signed and in the order of the feed; that every attempt of a
 /// message is identical; that none is lost or changed while the server is killed repeatedly and the receiver sometimes refuses; and that a
 /// rebuild of all views while the sender runs sends nothing.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn messages_survive_kills() {
+    for seed in [seed("WEBHOOKS_SEED", 1), FAILED_ONCE] {
+        println!("kills with the seed {seed}");
+        assert_messages_survive(seed).await;
+    }
+}
+
+/// Asserts the above for the kills of a seed.
+async fn assert_messages_survive(seed: u64) {
     // Daily records are dated within the days before today.
     let now = Clock::System.now();
     let days_ago = |days: i64| now - SignedDuration::from_hours(24 * days);
@@ -165,7 +177,6 @@ async fn messages_survive_kills() {
     let companies: BTreeSet<&str> =
         filed["changes"].as_array().unwrap().iter().filter_map(|change| change["record"]["cik"].as_str()).collect();
     all.extend(companies.into_iter().take(15).map(|cik| register(&format!("filings/{cik}"), "/filings/v1/watchlist", json!({"cik": cik}))));
-    let seed = seed("WEBHOOKS_SEED", 1);
     let mut random = Random(seed);
     for days in [5, 2, 0] {
         simulated.sim.set_today(days_ago(days).to_zoned(TimeZone::UTC).date());
