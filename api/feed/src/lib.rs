@@ -27,6 +27,7 @@ pub mod position;
 pub mod query;
 #[cfg(test)]
 mod ranked_tests;
+mod record_feed;
 pub mod redaction;
 pub mod select;
 mod source;
@@ -48,4 +49,5 @@ pub mod versions;
 pub mod watchable;
 
 pub use cache::Feeds;
+pub use record_feed::RecordFeed;
 pub use source::Source;

@@ -7,6 +7,9 @@ use schemas::views::records::{RecordTables, Redact};
 
 use super::redaction::Redaction;
 
+/// How many days back callers without a key see of a service that says nothing else.
+pub(crate) const SAMPLE_DAYS: i64 = 7;
+
 /// The tables and topics that hold the changes of a service.
 #[derive(Clone, Copy, Debug)]
 pub struct Source {
@@ -39,7 +42,19 @@ impl Source {
     #[must_use]
     pub const fn of_records(tables: &RecordTables, topic: &'static Topic, facts: &'static [Topic]) -> Self {
         let RecordTables { view, records, history, feed, through, parked, .. } = *tables;
-        Self { service: view.name, view, records, history, feed, through, parked, topic, facts, sample_days: Some(7), redaction: None }
+        Self {
+            service: view.name,
+            view,
+            records,
+            history,
+            feed,
+            through,
+            parked,
+            topic,
+            facts,
+            sample_days: Some(SAMPLE_DAYS),
+            redaction: None,
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use feed::Source;
+use feed::watchable::WatchableFeed;
 use futures_util::future::BoxFuture;
 use operation::context::Context;
 use operation::{Files, Operation, RecordPage, Service};
@@ -40,6 +41,17 @@ impl Bundle {
     #[must_use]
     pub fn of_changes(operations: Vec<Operation>, source: Source, table: RecordTable) -> Self {
         Self { checkpoints: Some(source), table: Some(table), ..Self::from(operations) }
+    }
+
+    /// Adds what another bundle has, after what this one has.
+    #[must_use]
+    pub fn and(mut self, more: impl Into<Self>) -> Self {
+        let Self { operations, matcher, checkpoints, table } = more.into();
+        self.operations.extend(operations);
+        self.matcher = self.matcher.or(matcher);
+        self.checkpoints = self.checkpoints.or(checkpoints);
+        self.table = self.table.or(table);
+        self
     }
 }
 
@@ -108,6 +120,12 @@ impl Registration {
             entities: &[],
         };
         Self { service, checkpoints: None, table: None, matcher: None, tree: None, tasks: &[], prepare: None }
+    }
+
+    /// A service without operations that has the name of its feed: its title for people, and its purpose in a few sentences.
+    #[must_use]
+    pub fn of<S: WatchableFeed>(title: &'static str, about: &'static str) -> Self {
+        Self::new(S::FEED.source.service, title, about)
     }
 
     /// Adds operations, in the order in which documents list them.

@@ -1,4 +1,5 @@
-//! The operations of a service with a watchable feed: saved filters, then watches and their webhooks.
+//! The operations of a service with a watchable feed, in addition to its own: saved filters, then watches and their webhooks; keys; and those over its recorded
+//! changes.
 
 use feed::filter::{Field, Filter};
 use operation::Operation;
@@ -7,9 +8,36 @@ use schemars::SchemaGenerator;
 use webhooks::matchers::{WatchMessages, matcher};
 use webhooks::operations::{self as webhook_operations, WebhookAccess, WebhookConfig};
 
-use super::{filters, watchlist};
-use crate::read::filter_properties;
+use super::health::{HealthFields, NoFields};
+use super::numbers::FindIds;
+use super::records::Addressed;
+use super::{filters, history, keys, watchlist};
+use crate::read::{RecordOf, filter_properties};
 use crate::registration::Bundle;
+
+/// The operations that every service with a watchable feed has. `find_ids` finds its records by numbers that people know.
+///
+/// # Panics
+/// As [`operations`].
+#[must_use]
+pub fn standard_operations<S: WatchMessages>(find_ids: FindIds) -> Bundle
+where
+    RecordOf<S>: Addressed,
+{
+    standard_operations_with_health::<S, NoFields>(find_ids)
+}
+
+/// The operations that every service with a watchable feed has, of one whose health says more than that of every service.
+///
+/// # Panics
+/// As [`operations`].
+#[must_use]
+pub fn standard_operations_with_health<S: WatchMessages, H: HealthFields>(find_ids: FindIds) -> Bundle
+where
+    RecordOf<S>: Addressed,
+{
+    operations::<S>().and(keys::operations()).and(history::with_numbers_and_health::<RecordOf<S>, H>(S::FEED.source, find_ids))
+}
 
 /// Saved filters, watches and webhooks of one service, with the matcher for the delivery to the webhooks.
 ///

@@ -40,7 +40,7 @@ const CRATES: &[(&str, &str, &[&str])] = &[
     ("api/arguments/", "arguments", &["operation", "proofs", "schemas"]),
     ("api/clearance/", "clearance", &["marks", "operation"]),
     ("api/documents/", "documents", &["arguments", "operation", "pages", "payments", "proofs", "schemas", "site", "texts"]),
-    ("api/feed/", "feed", &["event-log", "filter-values", "operation", "proofs", "schemas", "texts", "upstreams", "view-store"]),
+    ("api/feed/", "feed", &["event-log", "filter-values", "fold", "operation", "proofs", "schemas", "texts", "upstreams", "view-store"]),
     ("api/filter-values/", "filter-values", &["operation", "schemas", "texts"]),
     ("api/listener/", "listener", &["operation", "schemas"]),
     ("api/operation/", "operation", &["disk-files", "event-log", "proofs", "schemas", "texts", "view-store"]),
