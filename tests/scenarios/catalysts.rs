@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
-use catalysts::SOURCE;
 use catalysts::record::verify_hash;
+use catalysts::rules::CatalystsRules;
+use fold::records::Rules;
 use jiff::civil::{Date, date};
 use jiff::tz::TimeZone;
 use projector::rebuild::Progress;
@@ -41,7 +42,7 @@ impl OneDay {
         for name in UPSTREAMS {
             failed += engine.run(name, &simulated.settings()).await.iter().filter(|outcome| outcome.is_err()).count();
         }
-        engine.wait_for_view(SOURCE.view, SOURCE.facts).await;
+        engine.wait_for_view(CatalystsRules::TABLES.view, CatalystsRules::INPUTS).await;
         let api = HttpApi::start(&engine, clock, None);
         let key = api.key(Tier::Pro).await;
         (Self { engine, api, key }, failed)

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use awards::operations::watchable_feed::{Awards, WatchedEntity};
 use awards::operations::{filter, records};
+use awards::rules::AwardsRules;
 use feed::filter::{Element, Filter as _};
-use feed::query::Feed;
 use feed::watchable::WatchableFeed;
 use jiff::Timestamp;
 use names::operations::register::Register;
@@ -37,11 +37,10 @@ use crate::webhooks::receiver::Receiver;
 struct SoldAwards;
 
 impl WatchableFeed for SoldAwards {
+    type Rules = AwardsRules;
     type Filter = filter::Filter;
     type WatchedEntity = WatchedEntity;
     type Shown = records::Changed;
-
-    const FEED: Feed = Awards::FEED;
 
     fn parse_entity(entity: WatchedEntity) -> Result<(WatchedEntity, filter::Filter), Problem> {
         Awards::parse_entity(entity)

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use fold::records::Rules;
 use jiff::ToSpan;
 use jiff::civil::date;
-use names::SOURCE;
 use names::operations::register::Register;
+use names::rules::NamesRules;
 use operation::context::Part;
 use schemas::clock::{Clock, SimulatedClock};
 use schemas::views::accounts::Tier;
@@ -111,7 +112,7 @@ async fn a_revived_mark_counts_from_its_day() {
         for outcome in engine.run(UPSTREAM, &simulated.settings()).await {
             outcome.unwrap();
         }
-        engine.wait_for_view(SOURCE.view, SOURCE.facts).await;
+        engine.wait_for_view(NamesRules::TABLES.view, NamesRules::INPUTS).await;
         answers.push(check(""));
     }
     let shown: Vec<(&Value, &Value)> =

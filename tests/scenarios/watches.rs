@@ -2,8 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use feed::Source;
+use awards::rules::AwardsRules;
+use feed::{RecordFeed, Source};
+use filings::rules::FilingsRules;
 use jiff::civil::date;
+use research::rules::ResearchRules;
 use schemas::clock::Clock;
 use schemas::facts::FactData;
 use schemas::facts::awards::{AwardFact, kind};
@@ -16,7 +19,7 @@ use crate::engine::{Engine, SimulatedUpstreams, fixed_clock};
 use crate::process::send;
 
 /// The services with saved items.
-const SOURCES: [Source; 3] = [research::SOURCE, filings::SOURCE, awards::SOURCE];
+const SOURCES: [Source; 3] = [ResearchRules::FEED.source, FilingsRules::FEED.source, AwardsRules::FEED.source];
 
 /// An HTTP client of the API over an engine.
 struct Client(HttpApi);

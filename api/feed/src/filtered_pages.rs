@@ -17,6 +17,7 @@ use super::late_news::late_news_note;
 use super::position::position;
 use super::query::Query;
 use super::query::newest;
+use super::redaction::Redaction;
 use super::select::{Direction, Selection};
 use super::testing::records::RecordView;
 use super::testing::{Chance, call};
@@ -24,7 +25,7 @@ use super::things::{
     LARGE, SMALL, Thing, Things, Wants, after, answer, at_cursor, at_ms, filters, keyed, page, query, seqs, thing_by_chance,
 };
 use super::unknown::{Recorded, unknown_values};
-use super::{cursor, names};
+use super::{Source, cursor, names};
 use crate::Feeds;
 
 /// Proves that pages of any size under any filter join without a gap and contain each matching change once, in order, with the previous version of
@@ -467,7 +468,7 @@ async fn notes_reveal_nothing_to_limited_callers() {
     things.change(&Thing { id: "thing/y".to_owned(), kind: "a".to_owned(), name: "Name 7".to_owned(), size: 5 });
     things.commit().await;
     let (ctx, feed) = (things.context(), things.feed(None));
-    let source = feed.source.redacted::<Thing>();
+    let source = Source { redaction: Some(Redaction::of::<Thing>()), ..feed.source };
     let at = position(&ctx, &source, None).await.unwrap();
     let recorded = Recorded { ctx: &ctx, source: &source, tables: things.tables, at: &at };
     let said = async |name: &str, call: &Call, is_empty: bool| {

@@ -16,6 +16,7 @@ use super::changes;
 use super::places::{PLACES_MAX, Ranked, Segment, Total, Walk};
 use super::position::{Position, position};
 use super::query::Feed;
+use super::redaction::Redaction;
 use super::testing::{Chance, call};
 use super::things::{LARGE, SMALL, Thing, Things, keyed, query};
 
@@ -399,7 +400,7 @@ async fn follow(call: &Call, source: Source) -> Vec<Value> {
 async fn changes_are_redacted_below_the_tier() {
     let things = Things::filled(&SMALL, 34, 900).await;
     let (ctx, feed): (Arc<Context>, _) = (things.context(), things.feed(None));
-    let source = feed.source.redacted::<Thing>();
+    let source = Source { redaction: Some(Redaction::of::<Thing>()), ..feed.source };
     // One change every ten minutes: the last two days begin 288 changes before now.
     let first = things.checkpoint.seq.next().minus(2 * 144);
     let today = position(&ctx, &source, None).await.unwrap().today();

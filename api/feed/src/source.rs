@@ -3,7 +3,7 @@
 use operation::{Call, Operation, Price, Stage};
 use schemas::tables::{Table, ViewDef};
 use schemas::topics::Topic;
-use schemas::views::records::{RecordTables, Redact};
+use schemas::views::records::RecordTables;
 
 use super::redaction::Redaction;
 
@@ -55,14 +55,6 @@ impl Source {
             sample_days: Some(SAMPLE_DAYS),
             redaction: None,
         }
-    }
-}
-
-impl Source {
-    /// Shows the records of the service in redacted form to callers below some tier.
-    #[must_use]
-    pub const fn redacted<R: Redact>(self) -> Self {
-        Self { redaction: Some(Redaction::of::<R>()), sample_days: None, ..self }
     }
 
     /// Whether the service is decided from the facts of a topic.

@@ -12,6 +12,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use texts::folding::folded;
 
+use crate::RecordFeed;
 use crate::filter::Filter;
 use crate::query::{Feed, Item};
 
@@ -20,6 +21,8 @@ const WATCHED_CHARS_MIN: usize = 2;
 
 /// A feed that supports saved filters and watches.
 pub trait WatchableFeed: Sized + Send + Sync + 'static {
+    /// The rules of the service, from which its feed follows.
+    type Rules: RecordFeed<Record = <Self::Filter as Filter>::Record>;
     /// The filter type of the feed.
     type Filter: Filter + JsonSchema;
     /// The entity that a watch names: fields of the body of `POST /v1/watchlist`, in addition to its webhook.
@@ -28,7 +31,7 @@ pub trait WatchableFeed: Sized + Send + Sync + 'static {
     type Shown: From<Item<<Self::Filter as Filter>::Record>> + Serialize + JsonSchema + 'static;
 
     /// The feed.
-    const FEED: Feed;
+    const FEED: Feed = Self::Rules::FEED;
 
     /// The kinds of entities, if a watch names an entity by its kind and a value: names of texts in the table of the filter's fields. Empty if a watch names
     /// the fields themselves.

@@ -2,19 +2,22 @@
 
 pub mod operations;
 pub mod rules;
-mod source;
 
 use crate::operations::{addresses, assess, audit, match_ads, recurring, stored_fleets, watchable_feed};
+use crate::rules::AviationRules;
+use feed::RecordFeed;
 use schemas::views::aviation::AirworthinessDirective;
 use serde_json::json;
 
-pub(crate) use self::source::Change;
-use self::source::rule;
-pub use self::source::{DISCLAIMER, FEED, SOURCE};
 use operation::{Definition, RecordPage};
 use reads::numbers::ids_without_read;
 use reads::registration::Registration;
 use reads::{changes_since, history, keys, read, watchable_feed::operations};
+
+impl RecordFeed for AviationRules {
+    /// The match is free, so everybody sees all changes.
+    const SAMPLE_DAYS: Option<i64> = None;
+}
 
 /// How pages show the records.
 const PAGE: RecordPage = RecordPage {
@@ -35,8 +38,7 @@ pub fn service() -> Registration {
         example: json!({ "start": "earliest", "make": "Piper", "limit": 10 }),
         ..changes_since::definition()
     };
-    Registration::new(
-        "aviation",
+    Registration::of::<watchable_feed::Aviation>(
         "Airworthiness directives",
         "Which airworthiness directives of the FAA may apply to a make and model, whether they recur and in which intervals, each with the text that \
             says so, from the Federal Register. What a text does not decide is answered as POSSIBLE and named; nothing is left out in silence. \
@@ -54,16 +56,20 @@ pub fn service() -> Registration {
     .with(operations::<watchable_feed::Aviation>())
     .with(stored_fleets::operations())
     .with(keys::operations())
-    .with(history::with_numbers::<AirworthinessDirective>(SOURCE, |_, _, text| ids_without_read(addresses::ids_of(text))))
+    .with(history::with_numbers::<AirworthinessDirective>(AviationRules::FEED.source, |_, _, text| {
+        ids_without_read(addresses::ids_of(text))
+    }))
     .with_data(directives::shown_aliases())
 }
 
 #[cfg(test)]
 mod tests {
+    use crate::operations::rule;
+
     /// Proves that answers name the version of the data file that documents show.
     #[test]
     fn answers_name_their_rule() {
         let shown = directives::shown_aliases();
-        assert!(super::rule().ends_with(&format!(", aircraft_aliases/{}", shown.version)) && shown.name.starts_with("aircraft_aliases"));
+        assert!(rule().ends_with(&format!(", aircraft_aliases/{}", shown.version)) && shown.name.starts_with("aircraft_aliases"));
     }
 }

@@ -2,17 +2,18 @@
 
 pub mod operations;
 pub mod rules;
-mod source;
 
 use crate::operations::{addresses, competitor, digest, search, sources, watchable_feed};
+use crate::rules::AwardsRules;
+use feed::RecordFeed;
 use schemas::views::awards::Award;
 use serde_json::json;
 
-pub(crate) use self::source::Change;
-pub use self::source::{FEED, SOURCE};
 use operation::{Definition, RecordPage};
 use reads::registration::Registration;
-use reads::{changes_since, history, keys, read, watchable_feed::operations};
+use reads::{changes_since, read, watchable_feed::standard_operations};
+
+impl RecordFeed for AwardsRules {}
 
 /// How pages show the records.
 const PAGE: RecordPage = RecordPage {
@@ -40,8 +41,7 @@ pub fn service() -> Registration {
         example: json!({ "start": "earliest", "naics": "54", "limit": 10 }),
         ..changes_since::definition()
     };
-    Registration::new(
-        "awards",
+    Registration::of::<watchable_feed::Awards>(
         "Federal contract awards",
         "New and modified federal contract awards (USAspending) since a cursor, digests with the contracts that expire, watches of a \
             competitor, and live search. Awards of the Department of Defense are published 90 days late by law. Without a key: the last 7 \
@@ -54,11 +54,9 @@ pub fn service() -> Registration {
         read::operation::<competitor::Arguments>(),
         read::operation::<search::Arguments>(),
     ])
-    .with(operations::<watchable_feed::Awards>())
-    .with(keys::operations())
-    .with(history::with_numbers::<Award>(SOURCE, |ctx, at, text| Box::pin(addresses::ids_of(ctx, at, text))))
+    .with(standard_operations::<watchable_feed::Awards>(|ctx, at, text| Box::pin(addresses::ids_of(ctx, at, text))))
     .with(vec![reads::records::sources::operation::<Award>(
-        SOURCE,
+        AwardsRules::FEED.source,
         sources::RULE,
         |ctx, at, text| Box::pin(addresses::ids_of(ctx, at, text)),
         |at, award| Box::pin(sources::notices_of(at, award)),

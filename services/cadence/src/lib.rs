@@ -5,18 +5,21 @@ pub mod operations;
 pub mod record;
 pub mod rules;
 pub mod scores;
-mod source;
 
 use crate::operations::{addresses, board, calibration, health, list_niches, list_stores, predict, watchable_feed};
-use crate::record::Item;
+use crate::rules::CadenceRules;
+use feed::RecordFeed;
 use serde_json::json;
 
-pub(crate) use self::source::Change;
-pub use self::source::{FEED, SOURCE};
 use operation::{Definition, RecordPage};
 use reads::numbers::ids_without_read;
 use reads::registration::Registration;
-use reads::{changes_since, history, keys, read, watchable_feed::operations};
+use reads::{changes_since, read, watchable_feed::standard_operations_with_health};
+
+impl RecordFeed for CadenceRules {
+    /// The board is free, so everybody sees all changes.
+    const SAMPLE_DAYS: Option<i64> = None;
+}
 
 /// How pages show the records.
 const PAGE: RecordPage = RecordPage {
@@ -37,8 +40,7 @@ pub fn service() -> Registration {
         example: json!({ "start": "earliest", "restocks": true, "limit": 10 }),
         ..changes_since::definition()
     };
-    Registration::new(
-        "cadence",
+    Registration::of::<watchable_feed::Cadence>(
         "Restock cadence",
         "How often the items of configured Shopify storefronts are restocked, and the window in which the next restock is likely, from an \
             archive of availability observations. The archive grows: a new item has no prediction, and answers say how sure they are. An \
@@ -53,7 +55,5 @@ pub fn service() -> Registration {
         read::operation::<calibration::Arguments>(),
         changes_since::operation::<watchable_feed::Cadence>(changes),
     ])
-    .with(operations::<watchable_feed::Cadence>())
-    .with(keys::operations())
-    .with(history::with_numbers_and_health::<Item, health::Depth>(SOURCE, |_, _, text| ids_without_read(addresses::ids_of(text))))
+    .with(standard_operations_with_health::<watchable_feed::Cadence, health::Depth>(|_, _, text| ids_without_read(addresses::ids_of(text))))
 }

@@ -3,18 +3,23 @@
 pub mod operations;
 pub mod record;
 pub mod rules;
-mod source;
 
 use crate::operations::{addresses, calendar, company, drug, pay, upcoming, watchable_feed};
 use crate::record::Catalyst;
+use crate::rules::CatalystsRules;
+use feed::RecordFeed;
+use feed::redaction::Redaction;
 use serde_json::json;
 use texts::company_names::{shown_aliases, shown_legal_forms};
 
-pub use self::source::{FEED, SOURCE};
 use operation::tiers::SAVED_ITEMS_MIN_TIER;
 use operation::{Definition, Price, RecordPage};
 use reads::registration::Registration;
-use reads::{changes_since, history, keys, read, watchable_feed::operations};
+use reads::{changes_since, read, watchable_feed::standard_operations};
+
+impl RecordFeed for CatalystsRules {
+    const REDACTION: Option<Redaction> = Some(Redaction::of::<Catalyst>());
+}
 
 /// How pages show the records.
 const PAGE: RecordPage = RecordPage {
@@ -44,8 +49,7 @@ pub fn service() -> Registration {
         example: json!({ "start": "earliest", "kind": "pdufa", "limit": 10 }),
         ..changes_since::definition()
     };
-    Registration::new(
-        "catalysts",
+    Registration::of::<watchable_feed::Catalysts>(
         "Catalysts",
         "Upcoming biotech events: readouts of trials (ClinicalTrials.gov), decision dates of the FDA as companies state them (SEC filings) and \
             advisory committee meetings (Federal Register), by time, company or drug. No public source is a calendar: each event is one \
@@ -64,9 +68,7 @@ pub fn service() -> Registration {
         read::tool::<drug::Arguments>(),
         changes_since::operation::<watchable_feed::Catalysts>(changes),
     ])
-    .with(operations::<watchable_feed::Catalysts>())
-    .with(keys::operations())
-    .with(history::with_numbers::<Catalyst>(SOURCE, |_, at, text| Box::pin(addresses::ids_of(at, text))))
+    .with(standard_operations::<watchable_feed::Catalysts>(|_, at, text| Box::pin(addresses::ids_of(at, text))))
     .with_data(shown_legal_forms())
     .with_data(shown_aliases())
 }

@@ -4,20 +4,25 @@
 pub mod operations;
 pub mod record;
 pub mod rules;
-mod source;
 
 use crate::operations::{addresses, feed_page, pulse, sample, sources, watchable_feed};
 use crate::record::Lead;
+use crate::rules::CoverageRules;
+use feed::RecordFeed;
+use feed::redaction::Redaction;
 use matching::{mandates, shown_company_forms, shown_street_words};
 use serde_json::json;
 
-use self::source::{DISCLAIMER, FEED_MICROS, SOURCES};
-pub use self::source::{FEED, SOURCE};
 use operation::tiers::SAVED_ITEMS_MIN_TIER;
 use operation::{Definition, Price, RecordPage};
 use reads::numbers::ids_without_read;
 use reads::registration::Registration;
-use reads::{changes_since, history, keys, read, watchable_feed::operations};
+use reads::{changes_since, read, watchable_feed::standard_operations};
+
+impl RecordFeed for CoverageRules {
+    /// Below tier pro, leads are shown in their redacted form.
+    const REDACTION: Option<Redaction> = Some(Redaction::of::<Lead>());
+}
 
 /// How pages show the records.
 const PAGE: RecordPage = RecordPage {
@@ -38,8 +43,7 @@ pub fn service() -> Registration {
         example: json!({ "start": "earliest", "state": "CO", "limit": 10 }),
         ..changes_since::definition()
     };
-    Registration::new(
-        "coverage",
+    Registration::of::<watchable_feed::Coverage>(
         "Coverage leads",
         "Businesses in the United States that have just come to need insurance: new motor carriers, authorities that were granted, filings of insurance \
             that lapse, and businesses that states registered. Each lead names the line of insurance, the rule from which it follows with its \
@@ -55,9 +59,7 @@ pub fn service() -> Registration {
         read::operation::<sources::Arguments>(),
         changes_since::operation::<watchable_feed::Coverage>(changes),
     ])
-    .with(operations::<watchable_feed::Coverage>())
-    .with(keys::operations())
-    .with(history::with_numbers::<Lead>(SOURCE, |_, _, text| ids_without_read(addresses::ids_of(text))))
+    .with(standard_operations::<watchable_feed::Coverage>(|_, _, text| ids_without_read(addresses::ids_of(text))))
     .with_data(sources::licences())
     .with_data(mandates::shown())
     .with_data(shown_company_forms())

@@ -6,8 +6,9 @@ use feed::redaction::Redaction;
 use jiff::civil::Date;
 use serde_json::{Value, json};
 
-use super::SOURCE;
 use crate::operations::sample::Row;
+use crate::rules::CoverageRules;
+use feed::RecordFeed;
 
 const TODAY: Date = Date::constant(2026, 11, 20);
 
@@ -53,7 +54,7 @@ fn window() -> FreeWindow {
 }
 
 fn redaction() -> Redaction {
-    SOURCE.redaction.unwrap()
+    CoverageRules::FEED.source.redaction.unwrap()
 }
 
 /// A lead in each form that unpaid answers have of it: in a preview and the sample, as a record, in a version of its history, and in a change.

@@ -3,17 +3,23 @@
 pub mod operations;
 pub mod record;
 pub mod rules;
-mod source;
 
 use crate::operations::{addresses, check, contradiction, entity_watch, permalink, recipients, recompete, sample, scan, watchable_feed};
-use crate::record::Exclusion;
+use crate::rules::ExclusionsRules;
+use feed::RecordFeed;
+use schemas::topics::{CHANGES_AWARDS, EXCLUSIONS, Topic};
 use serde_json::json;
 
-use self::source::{ARTIFACT_PATH, ARTIFACT_ROUTE, ENTITY_WATCH_MICROS, SCAN_MICROS, award_url};
-pub use self::source::{DISCLAIMER, FEED, SOURCE, source_url};
 use operation::{Definition, RecordPage};
 use reads::registration::{Registration, Task, TaskRole};
-use reads::{changes_since, history, keys, read, watchable_feed::operations};
+use reads::{changes_since, read, watchable_feed::standard_operations};
+
+impl RecordFeed for ExclusionsRules {
+    /// Completeness is that of the list of exclusions and of the awards: obligations by fiscal year, read monthly, would make everything else look as old.
+    const FACTS: &'static [Topic] = &[EXCLUSIONS, CHANGES_AWARDS];
+    /// Everybody sees all changes.
+    const SAMPLE_DAYS: Option<i64> = None;
+}
 
 /// How pages show the records.
 const PAGE: RecordPage = RecordPage {
@@ -34,8 +40,7 @@ pub fn service() -> Registration {
         example: json!({ "start": "earliest", "kind": "hit", "limit": 10 }),
         ..changes_since::definition()
     };
-    Registration::new(
-        "exclusions",
+    Registration::of::<watchable_feed::Exclusions>(
         "Excluded contractors",
         "Parties that are excluded from federal awards (SAM.gov), and which of them have federal awards (USAspending) under the same UEI. Dated \
             evidence from public records, not a compliance determination. An award that began before an exclusion may lawfully continue. Without a \
@@ -53,9 +58,7 @@ pub fn service() -> Registration {
         read::operation::<contradiction::Arguments>(),
         changes_since::operation::<watchable_feed::Exclusions>(changes),
     ])
-    .with(operations::<watchable_feed::Exclusions>())
-    .with(keys::operations())
-    .with(history::with_numbers::<Exclusion>(SOURCE, |ctx, at, text| Box::pin(addresses::ids_of(ctx, at, text))))
+    .with(standard_operations::<watchable_feed::Exclusions>(|ctx, at, text| Box::pin(addresses::ids_of(ctx, at, text))))
     .with_data(matching::shown_company_forms())
     .with_data(texts::crosswalk::shown())
     .with_preparation(|ctx| Box::pin(recipients::prepare(ctx)))

@@ -4,18 +4,20 @@ pub mod filing_events;
 pub mod operations;
 pub mod record;
 pub mod rules;
-mod source;
 
 use crate::operations::{addresses, company, digest, insiders, search, watchable_feed};
-use crate::record::Filing;
+use crate::rules::FilingsRules;
+use feed::RecordFeed;
 use serde_json::json;
 
-pub(crate) use self::source::Change;
-pub use self::source::{FEED, SOURCE};
 use operation::{Definition, RecordPage};
 use reads::numbers::ids_without_read;
 use reads::registration::Registration;
-use reads::{changes_since, history, keys, read, watchable_feed::operations};
+use reads::{changes_since, read, watchable_feed::standard_operations};
+
+impl RecordFeed for FilingsRules {
+    const LIST: &'static str = "filings";
+}
 
 /// How pages show the records.
 const PAGE: RecordPage = RecordPage {
@@ -43,8 +45,7 @@ pub fn service() -> Registration {
         example: json!({ "start": "earliest", "form": "8-K", "limit": 10 }),
         ..Definition::read()
     };
-    Registration::new(
-        "filings",
+    Registration::of::<watchable_feed::Filings>(
         "Securities filings",
         "Filings with the Securities and Exchange Commission (EDGAR): new ones since a cursor, digests of material events, insider \
             trades with clusters of several insiders at one issuer, and watches of a company. A tool for monitoring and research, not \
@@ -59,7 +60,5 @@ pub fn service() -> Registration {
         read::operation::<insiders::Arguments>(),
         read::operation::<search::Arguments>(),
     ])
-    .with(operations::<watchable_feed::Filings>())
-    .with(keys::operations())
-    .with(history::with_numbers::<Filing>(SOURCE, |_, _, text| ids_without_read(addresses::ids_of(text))))
+    .with(standard_operations::<watchable_feed::Filings>(|_, _, text| ids_without_read(addresses::ids_of(text))))
 }

@@ -4,20 +4,25 @@
 pub mod operations;
 pub mod record;
 pub mod rules;
-mod source;
 
 use crate::operations::{addresses, categories, health, leads, sample, watchable_feed};
 use crate::record::Lead;
 use crate::record::lexicon::LEXICON;
+use crate::rules::LabsRules;
+use feed::RecordFeed;
+use feed::redaction::Redaction;
 use serde_json::json;
 
-use self::source::LEADS_MICROS;
-pub use self::source::{FEED, SOURCE};
 use operation::tiers::SAVED_ITEMS_MIN_TIER;
 use operation::{Definition, Price, RecordPage};
 use reads::numbers::ids_without_read;
 use reads::registration::Registration;
-use reads::{changes_since, history, keys, read, watchable_feed::operations};
+use reads::{changes_since, read, watchable_feed::standard_operations_with_health};
+
+impl RecordFeed for LabsRules {
+    /// Below tier pro, leads are shown as the samples are.
+    const REDACTION: Option<Redaction> = Some(Redaction::of::<Lead>());
+}
 
 /// How pages show the records.
 const PAGE: RecordPage = RecordPage {
@@ -39,8 +44,7 @@ pub fn service() -> Registration {
         example: json!({ "start": "earliest", "state": "CA", "limit": 10 }),
         ..changes_since::definition()
     };
-    Registration::new(
-        "labs",
+    Registration::of::<watchable_feed::Labs>(
         "Lab leads",
         "Newly funded research laboratories in the United States, from the awards of NIH RePORTER: the likely category of purchases with the \
             phrases that decided it, a spend window, and whether the award starts a laboratory. A lead is our reading of a public award, not a \
@@ -55,8 +59,6 @@ pub fn service() -> Registration {
         read::tool::<sample::Arguments>(),
         changes_since::operation::<watchable_feed::Labs>(changes),
     ])
-    .with(operations::<watchable_feed::Labs>())
-    .with(keys::operations())
-    .with(history::with_numbers_and_health::<Lead, health::Leads>(SOURCE, |_, _, text| ids_without_read(addresses::ids_of(text))))
+    .with(standard_operations_with_health::<watchable_feed::Labs, health::Leads>(|_, _, text| ids_without_read(addresses::ids_of(text))))
     .with_data(LEXICON.shown("lexicon"))
 }

@@ -223,6 +223,29 @@ mod tests {
         }
     }
 
+    /// Proves which services show callers without a key something other than the changes of 7 days: everything, or the redacted form of their records.
+    #[test]
+    fn what_callers_without_a_key_see() {
+        let sources = registered().iter().filter_map(|registration| registration.checkpoints);
+        let shown = sources.map(|source| (source.service, source.sample_days, source.redaction.is_some()));
+        let others: Vec<_> = shown.filter(|(_, days, is_redacted)| (*days, *is_redacted) != (Some(7), false)).collect();
+        assert_eq!(
+            others,
+            [
+                ("aviation", None, false),
+                ("cadence", None, false),
+                ("catalysts", None, true),
+                ("coverage", None, true),
+                ("exclusions", None, false),
+                ("labs", None, true),
+                ("names", None, false),
+                ("parcels", None, true),
+                ("phrases", None, false),
+                ("recalls", None, false),
+            ]
+        );
+    }
+
     /// Proves which fields the services hide when a record is suppressed.
     #[test]
     fn hidden_fields() {

@@ -3,18 +3,22 @@
 pub mod operations;
 pub mod record;
 pub mod rules;
-mod source;
 
 use crate::operations::{addresses, check, filter, health, register, watchable_feed};
 use crate::record::Trademark;
+use crate::rules::NamesRules;
+use feed::RecordFeed;
 use serde_json::json;
 
-pub(crate) use self::source::Change;
-pub use self::source::{FEED, SOURCE};
 use operation::{Definition, RecordPage};
 use reads::numbers::ids_without_read;
 use reads::registration::{Registration, Task, TaskRole};
 use reads::{changes_since, filters, history, keys, read, yearly};
+
+impl RecordFeed for NamesRules {
+    /// The check is free, so everybody sees all changes.
+    const SAMPLE_DAYS: Option<i64> = None;
+}
 
 /// How pages show the records.
 const PAGE: RecordPage = RecordPage {
@@ -36,8 +40,7 @@ pub fn service() -> Registration {
         aliases: filter::ALIASES,
         ..changes_since::definition()
     };
-    Registration::new(
-        "names",
+    Registration::of::<watchable_feed::Names>(
         "Trademark name check",
         "Whether a name is free as a trademark of the United States: the live applications and registrations of the register (USPTO) that are \
             similar to it in spelling or sound, each with the rule that found it, and every change of the register. Not legal advice.",
@@ -51,7 +54,9 @@ pub fn service() -> Registration {
     ])
     .with(keys::operations())
     .with(yearly::operations::<watchable_feed::Names>())
-    .with(history::with_numbers_and_health::<Trademark, health::Extent>(SOURCE, |_, _, text| ids_without_read(addresses::ids_of(text))))
+    .with(history::with_numbers_and_health::<Trademark, health::Extent>(NamesRules::FEED.source, |_, _, text| {
+        ids_without_read(addresses::ids_of(text))
+    }))
     .with_data(marks::words::shown())
     .with_tasks(&[Task { role: TaskRole::Api, run: |given| Box::pin(register::keep_index(given)) }])
 }

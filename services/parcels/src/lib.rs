@@ -5,22 +5,27 @@ pub mod county;
 pub mod operations;
 pub mod record;
 pub mod rules;
-mod source;
 
 use crate::operations::{
     addresses, check, construction, county_coverage, delta, exemption_flags, leads, lien_bundle, pay, stalled, watchable_feed,
 };
 use crate::record::Parcel;
+use crate::rules::ParcelsRules;
+use feed::RecordFeed;
+use feed::redaction::Redaction;
 use serde_json::json;
 use texts::{cook, masked_text};
 
-use self::source::{DISCLAIMER, FLAGS_MICROS, LEADS_MICROS, LIENS_MICROS, PERMITS_MICROS, rule};
-pub use self::source::{FEED, SOURCE};
 use operation::tiers::SAVED_ITEMS_MIN_TIER;
 use operation::{Definition, Price, RecordPage};
 use reads::numbers::ids_without_read;
 use reads::registration::Registration;
-use reads::{changes_since, history, keys, read, watchable_feed::operations};
+use reads::{changes_since, read, watchable_feed::standard_operations};
+
+impl RecordFeed for ParcelsRules {
+    /// Below tier pro, parcels are shown in their redacted form.
+    const REDACTION: Option<Redaction> = Some(Redaction::of::<Parcel>());
+}
 
 /// How pages show the records.
 const PAGE: RecordPage = RecordPage {
@@ -43,8 +48,7 @@ pub fn service() -> Registration {
         example: json!({ "start": "earliest", "minTier": "low", "limit": 10 }),
         ..changes_since::definition()
     };
-    Registration::new(
-        "parcels",
+    Registration::of::<watchable_feed::Parcels>(
         "Parcels",
         "Parcels of Cook County, Illinois, and of Allegheny County, Pennsylvania, that are assessed higher than sold parcels of their class around \
             them. Each names its ratio, the median, number and dispersion of its peers, the sale or floor area by which it is compared \
@@ -68,9 +72,7 @@ pub fn service() -> Registration {
         read::operation::<county_coverage::Arguments>(),
         changes_since::operation::<watchable_feed::Parcels>(changes),
     ])
-    .with(operations::<watchable_feed::Parcels>())
-    .with(keys::operations())
-    .with(history::with_numbers::<Parcel>(SOURCE, |_, _, text| ids_without_read(addresses::ids_of(text))))
+    .with(standard_operations::<watchable_feed::Parcels>(|_, _, text| ids_without_read(addresses::ids_of(text))))
     .with_data(cook::shown_classes())
     .with_data(masked_text::shown_words())
 }

@@ -17,8 +17,9 @@ use serde_json::{Value, json};
 use crate::operations::lead::LeadRow;
 use crate::operations::leads::PaidArguments;
 use crate::operations::{lien_bundle, pay};
-use crate::rules::ParcelsFact;
-use crate::{SOURCE, service};
+use crate::rules::{ParcelsFact, ParcelsRules};
+use crate::service;
+use feed::RecordFeed;
 use reads::read::Read;
 
 /// A parcel with a value in every field, which depends on a number.
@@ -79,7 +80,7 @@ fn window() -> FreeWindow {
 }
 
 fn redaction() -> Redaction {
-    SOURCE.redaction.unwrap()
+    ParcelsRules::FEED.source.redaction.unwrap()
 }
 
 /// A parcel in each form that unpaid answers have of it: in a list and a preview, as a record, in a version of its history, and in a change.
@@ -180,7 +181,7 @@ fn the_schema_of_redacted_rows_has_no_protected_field() {
 /// Proves that answers name the rule of the rows and the version of the data file that documents show.
 #[test]
 fn answers_name_their_rule() {
-    let rule = super::rule();
+    let rule = crate::operations::rule();
     let version = texts::cook::shown_classes().version;
     assert_eq!(rule, format!("over-assessment/1, value-per-sqft/1, cook_classes/{version}"));
 }

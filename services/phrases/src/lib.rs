@@ -3,17 +3,21 @@
 pub mod operations;
 pub mod record;
 pub mod rules;
-mod source;
 
 use crate::operations::{addresses, health, radar, rising, velocity, watchable_feed};
-use crate::record::Phrase;
+use crate::rules::PhrasesRules;
+use feed::RecordFeed;
 use serde_json::json;
 
-pub use self::source::{FEED, SOURCE};
 use operation::{Definition, RecordPage};
 use reads::numbers::ids_without_read;
 use reads::registration::Registration;
-use reads::{changes_since, history, keys, read, watchable_feed::operations};
+use reads::{changes_since, read, watchable_feed::standard_operations_with_health};
+
+impl RecordFeed for PhrasesRules {
+    /// Labels are free, so everybody sees all changes.
+    const SAMPLE_DAYS: Option<i64> = None;
+}
 
 /// How pages show the records.
 const PAGE: RecordPage = RecordPage {
@@ -36,8 +40,7 @@ pub fn service() -> Registration {
         example: json!({ "start": "earliest", "label": "RISING", "limit": 10 }),
         ..changes_since::definition()
     };
-    Registration::new(
-        "phrases",
+    Registration::of::<watchable_feed::Phrases>(
         "Rising phrases",
         "How fast a phrase rises in the titles of Hacker News, against its own past and the chance of a rare phrase, confirmed by page views of \
             Wikipedia; and whether it is free as a US trademark. Counts are of complete hours. The result is not legal advice.",
@@ -49,8 +52,8 @@ pub fn service() -> Registration {
         read::operation::<radar::Arguments>(),
         changes_since::operation::<watchable_feed::Phrases>(changes),
     ])
-    .with(operations::<watchable_feed::Phrases>())
-    .with(keys::operations())
-    .with(history::with_numbers_and_health::<Phrase, health::Sources>(SOURCE, |_, at, text| ids_without_read(addresses::ids_of(at, text))))
+    .with(standard_operations_with_health::<watchable_feed::Phrases, health::Sources>(|_, at, text| {
+        ids_without_read(addresses::ids_of(at, text))
+    }))
     .with_data(::velocity::words::shown())
 }

@@ -2,12 +2,10 @@
 
 pub mod operations;
 pub mod rules;
-mod source;
 
-use crate::operations::{addresses, list, search, sources, webhook};
+use crate::operations::{SOURCE, addresses, list, search, sources, webhook};
 use schemas::views::recalls::Recall;
 
-pub use self::source::SOURCE;
 use operation::RecordPage;
 use reads::registration::{Registration, Task, TaskRole};
 use reads::{history, keys, records};
@@ -28,7 +26,7 @@ const PAGE: RecordPage = RecordPage {
 #[must_use]
 pub fn service() -> Registration {
     Registration::new(
-        "recalls",
+        SOURCE.service,
         "Product recalls",
         "One feed of product recalls from four US federal agencies: the Consumer Product Safety Commission (CPSC), the Food and \
             Drug Administration (FDA), the National Highway Traffic Safety Administration (NHTSA) and the Department of Agriculture \

@@ -5,9 +5,10 @@ pub mod operations;
 pub mod rules;
 
 use crate::operations::{add_writer, consistency, issue, list, page, pubkey, remove_writer, seal, verify};
+use crate::rules::ReceiptsRules;
 use std::sync::Arc;
 
-use feed::{changes, stream};
+use feed::{RecordFeed, changes, stream};
 use operation::context::Context;
 use operation::problem::Problem;
 use operation::{File, RecordPage};
@@ -19,6 +20,11 @@ pub(crate) use operation::document_receipt::ShownReceipt as Shown;
 use reads::numbers::ids_without_read;
 use reads::registration::{Registration, Task, TaskRole};
 use reads::{health, keys, records};
+
+impl RecordFeed for ReceiptsRules {
+    /// Listing is free, so everybody sees all receipts.
+    const SAMPLE_DAYS: Option<i64> = None;
+}
 
 /// How pages show the records.
 const PAGE: RecordPage = RecordPage {
@@ -33,7 +39,7 @@ const PAGE: RecordPage = RecordPage {
 #[must_use]
 pub fn service() -> Registration {
     Registration::new(
-        "receipts",
+        SOURCE.service,
         "Provenance receipts",
         "Signed, hash-chained receipts of the actions of software agents. An agent's receipts are numbered without gaps, and each names the hash \
             of the previous one. A receipt is checked offline with SHA-256, Ed25519 and canonical JSON (RFC 8785). Inputs and outputs are hashed on \

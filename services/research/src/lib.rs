@@ -3,16 +3,17 @@
 pub mod operations;
 pub mod record;
 pub mod rules;
-mod source;
 
 use crate::operations::{addresses, digest, entity, new_funding, search, watchable_feed};
-use crate::record::Funding;
+use crate::rules::ResearchRules;
+use feed::RecordFeed;
 use serde_json::json;
 
-pub use self::source::{FEED, SOURCE};
 use operation::{Definition, RecordPage};
 use reads::registration::Registration;
-use reads::{changes_since, history, keys, read, watchable_feed::operations};
+use reads::{changes_since, read, watchable_feed::standard_operations};
+
+impl RecordFeed for ResearchRules {}
 
 /// How pages show the records.
 const PAGE: RecordPage = RecordPage {
@@ -35,8 +36,7 @@ pub fn service() -> Registration {
         example: json!({ "start": "earliest", "topic": "oncology", "limit": 10 }),
         ..changes_since::definition()
     };
-    Registration::new(
-        "research",
+    Registration::of::<watchable_feed::Research>(
         "Research funding",
         "Newly awarded grants (NIH RePORTER) and new clinical trials (ClinicalTrials.gov) in a territory: what is new, what changed since \
             a cursor, digests, watches of an institution, sponsor, investigator or topic, and live search. Every change is recorded and has a \
@@ -50,7 +50,5 @@ pub fn service() -> Registration {
         read::operation::<entity::Arguments>(),
         read::operation::<search::Arguments>(),
     ])
-    .with(operations::<watchable_feed::Research>())
-    .with(keys::operations())
-    .with(history::with_numbers::<Funding>(SOURCE, |_, at, text| Box::pin(addresses::ids_of(at, text))))
+    .with(standard_operations::<watchable_feed::Research>(|_, at, text| Box::pin(addresses::ids_of(at, text))))
 }

@@ -13,6 +13,7 @@ use schemas::views::accounts::Tier;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::DISCLAIMER;
 use super::basis::Basis;
 use super::comparisons::{Compared, Comparisons};
 use super::filter::Filter;
@@ -22,7 +23,6 @@ use super::match_ads::{unknown_make_of, unknown_model};
 use super::next_due::NextDue;
 use super::stored_fleets::store;
 use super::watchable_feed::Aviation;
-use crate::DISCLAIMER;
 use reads::read::{Read, Reader, RowTexts, Tool};
 
 /// The price of a call in millionths of a US dollar.

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::watchable_feed::Aviation;
-use crate::{DISCLAIMER, rule};
+use super::{DISCLAIMER, rule};
 use reads::read::Reader;
 
 /// The data and the rules of an answer, and its disclaimer.

@@ -18,7 +18,8 @@ use super::next_due::{NextDue, write_json};
 use super::pieces::Pieces;
 use super::shared_directive::{FIELDS_OF_AIRCRAFT, SharedDirective};
 use super::watchable_feed::Aviation;
-use crate::FEED;
+use crate::rules::AviationRules;
+use feed::RecordFeed;
 use operation::problem::Problem;
 use reads::read::Reader;
 
@@ -180,7 +181,7 @@ impl Comparisons {
                 Some(list) => Arc::clone(list),
                 None => {
                     let (ctx, place) = (reader.context(), (key.as_str(), BUCKET));
-                    let list = FEED.derived_list::<AirworthinessDirective, SharedDirective>(ctx, &reader.at, place).await?;
+                    let list = AviationRules::FEED.derived_list::<AirworthinessDirective, SharedDirective>(ctx, &reader.at, place).await?;
                     self.lists.insert(key, Arc::clone(&list));
                     list
                 }

@@ -10,9 +10,8 @@ use schemas::views::records::normal;
 use serde::{Deserialize, Serialize};
 
 use super::fleet_watch::{FleetOfWatch, aircraft_of};
-use crate::Change;
 use access::fleets::fleet_of;
-use feed::filter::{self, Field, Fields, TermQuery};
+use feed::filter::{self, Element, Field, Fields, TermQuery};
 use feed::position::Position;
 use feed::text_field;
 use operation::context::Context;
@@ -151,7 +150,7 @@ impl filter::Filter for Filter {
         })
     }
 
-    fn matches(&self, change: &Change) -> bool {
+    fn matches(&self, change: &Element<AirworthinessDirective>) -> bool {
         self.takes(&change.record) && self.wanted().is_none_or(|wanted| wanted.takes(&change.record))
     }
 
@@ -183,7 +182,8 @@ mod tests {
             "id": "2026-15-05", "makes": ["PIPER"], "product": "aircraft", "layout": "lettered", "models": [model],
             "recurring": "yes", "status": "current", "scope": "all"
         });
-        let change: Change = serde_json::from_value(json!({ "event": "new", "seq": 1, "recordedAt": "", "record": record })).unwrap();
+        let change: Element<AirworthinessDirective> =
+            serde_json::from_value(json!({ "event": "new", "seq": 1, "recordedAt": "", "record": record })).unwrap();
         for (filter, expected) in [
             (json!({}), true),
             (json!({ "make": "The New Piper Aircraft, Inc." }), true),

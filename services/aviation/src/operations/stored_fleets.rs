@@ -14,13 +14,14 @@ use serde_json::json;
 
 use super::filter::Filter;
 use super::fleet::{CheckedItem, FleetItem, check_items};
-use crate::SOURCE;
+use crate::rules::AviationRules;
+use fold::records::Rules;
 use reads::list_page::ListPage;
 
 /// Stores the aircraft of a call as the fleet of this name.
 pub(crate) async fn store(call: &Call, name: &str, aircraft: &[CheckedItem]) -> Result<(), Problem> {
     let items: Vec<&FleetItem> = aircraft.iter().map(|checked| &checked.item).collect();
-    SavedItems::fleets(call, SOURCE.service).save_fleet(name, json!(items)).await.map(drop)
+    SavedItems::fleets(call, AviationRules::NAME).save_fleet(name, json!(items)).await.map(drop)
 }
 
 /// The fleet of this name, with its aircraft.
@@ -28,7 +29,7 @@ pub(crate) async fn store(call: &Call, name: &str, aircraft: &[CheckedItem]) -> 
 /// # Errors
 /// `not-found`, about the parameter `fleet`.
 pub(crate) async fn stored(call: &Call, name: &str) -> Result<(StoredFleet, Vec<CheckedItem>), Problem> {
-    let fleet = SavedItems::fleets(call, SOURCE.service).fleet(name).await.map_err(|problem| problem.about("fleet"))?;
+    let fleet = SavedItems::fleets(call, AviationRules::NAME).fleet(name).await.map_err(|problem| problem.about("fleet"))?;
     let aircraft = check_items(items_of(&fleet)?)?;
     Ok((fleet, aircraft))
 }
@@ -125,7 +126,7 @@ pub fn operations() -> Vec<Operation> {
 }
 
 async fn list_fleets(call: Call, page: ListPage) -> Result<Answer, Problem> {
-    let all = SavedItems::fleets(&call, SOURCE.service).all_fleets().await?;
+    let all = SavedItems::fleets(&call, AviationRules::NAME).all_fleets().await?;
     let fleets = all.into_iter().map(Fleet::of).collect::<Result<Vec<Fleet>, Problem>>()?;
     let (fleets, next) = page.by_name(fleets, |fleet| &fleet.name)?;
     Answer::json(&Fleets { fleets, next })
@@ -133,7 +134,7 @@ async fn list_fleets(call: Call, page: ListPage) -> Result<Answer, Problem> {
 
 async fn delete_fleet(call: Call, arguments: Name) -> Result<Answer, Problem> {
     let name = arguments.name.trim();
-    let fleets = SavedItems::fleets(&call, SOURCE.service);
+    let fleets = SavedItems::fleets(&call, AviationRules::NAME);
     // Its watches end first: one that is left would begin again with the next fleet of that name.
     end_watches(&call, &fleets.fleet_id(name)).await?;
     fleets.delete_fleet(name).await.map_err(|problem| problem.about("name"))?;
@@ -142,7 +143,7 @@ async fn delete_fleet(call: Call, arguments: Name) -> Result<Answer, Problem> {
 
 /// Deletes the watches of a fleet.
 async fn end_watches(call: &Call, fleet_id: &str) -> Result<(), Problem> {
-    let watches = SavedItems::watches(call, SOURCE.service);
+    let watches = SavedItems::watches(call, AviationRules::NAME);
     for watch in watches.list().await? {
         let of_fleet = Filter::from_canonical(&watch.filter).and_then(|filter| filter.fleet);
         if of_fleet.is_some_and(|fleet| fleet.id == fleet_id) {

@@ -5,15 +5,16 @@ use schemas::views::aviation::AirworthinessDirective;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::DISCLAIMER;
 use super::filter::Filter;
 use super::fleet_watch::{FleetOfWatch, fleet_name};
-use crate::{DISCLAIMER, FEED};
+use crate::rules::AviationRules;
 use access::fleets::fleet_of;
 use access::saved_items::SavedItems;
 use feed::answer_changes::Changed;
 use feed::filter::Filter as _;
-use feed::query::Feed;
 use feed::watchable::WatchableFeed;
+use fold::records::Rules;
 use operation::Call;
 use operation::context::Context;
 use operation::problem::Problem;
@@ -42,11 +43,10 @@ pub struct WatchedEntity {
 }
 
 impl WatchableFeed for Aviation {
+    type Rules = AviationRules;
     type Filter = Filter;
     type WatchedEntity = WatchedEntity;
     type Shown = Changed<AirworthinessDirective>;
-
-    const FEED: Feed = FEED;
 
     fn parse_entity(entity: WatchedEntity) -> Result<(WatchedEntity, Filter), Problem> {
         let WatchedEntity { make, model, fleet } = entity;
@@ -70,7 +70,7 @@ impl WatchableFeed for Aviation {
     /// A stored fleet is named by its id: its name is private.
     async fn bind(call: &Call, entity: WatchedEntity, filter: Filter) -> Result<(WatchedEntity, Filter), Problem> {
         let Some(name) = &entity.fleet else { return Ok((entity, filter)) };
-        let stored = SavedItems::fleets(call, FEED.source.service).fleet(name).await.map_err(|problem| problem.about("fleet"))?;
+        let stored = SavedItems::fleets(call, AviationRules::NAME).fleet(name).await.map_err(|problem| problem.about("fleet"))?;
         let fleet = FleetOfWatch { account: call.caller.account.clone(), id: stored.id.clone() };
         Ok((WatchedEntity { fleet: Some(stored.id), ..WatchedEntity::default() }, Filter { fleet: Some(fleet), ..filter }))
     }

@@ -3,7 +3,8 @@
 use schemas::views::awards::Award;
 use texts::numbers::{compact, number_of};
 
-use crate::FEED;
+use crate::rules::AwardsRules;
+use feed::RecordFeed;
 use feed::filter::TermQuery;
 use feed::position::Position;
 use operation::context::Context;
@@ -19,6 +20,6 @@ pub(crate) async fn ids_of(ctx: &Context, at: &Position, text: &str) -> Result<V
     let Some(number) = number_of(text) else { return Ok(vec![id]) };
     let query = TermQuery::Exact("piid", vec![number.clone()]);
     let has_number = |award: &Award| compact(&award.piid) == number;
-    let found = only_id(ctx, &FEED, at, query, has_number, &format!("several awards have the number {text:?}")).await?;
+    let found = only_id(ctx, &AwardsRules::FEED, at, query, has_number, &format!("several awards have the number {text:?}")).await?;
     Ok(std::iter::once(id).chain(found).collect())
 }

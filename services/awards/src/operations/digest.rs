@@ -15,9 +15,8 @@ use super::filter::Filter;
 use super::records::{Changed, Shown, amount_delta, event_of};
 use super::search::{USASPENDING, question};
 use super::watchable_feed::Awards;
-use crate::Change;
 use feed::answer_changes::shown;
-use feed::filter::{Criteria, Filter as _, TermQuery};
+use feed::filter::{Criteria, Element, Filter as _, TermQuery};
 use operation::Definition;
 use operation::problem::Problem;
 use reads::read::{Completeness, Period, Read, Reader};
@@ -111,11 +110,12 @@ impl Read for Arguments {
         let mut changes = reader.count(filter.criteria(), window.before).await?;
         let backfill = changes.iter().filter(|change| change.is_backfill()).count();
         changes.retain(|change| filter.selects(change));
-        let delta = |change: &Change| amount_delta(change).map_or(0, |dollars| dollars.cents);
+        let delta = |change: &Element<Award>| amount_delta(change).map_or(0, |dollars| dollars.cents);
         let cents = changes.iter().fold(0_i64, |sum, change| sum.saturating_add(delta(change)));
         let total = Dollars { cents }.as_f64();
-        let (mut new, mut modified): (Vec<Change>, Vec<Change>) = changes.into_iter().partition(|change| event_of(change) == "new");
-        let largest = |change: &Change| delta(change).unsigned_abs();
+        let (mut new, mut modified): (Vec<Element<Award>>, Vec<Element<Award>>) =
+            changes.into_iter().partition(|change| event_of(change) == "new");
+        let largest = |change: &Element<Award>| delta(change).unsigned_abs();
         for changes in [&mut new, &mut modified] {
             changes.sort_by(|a, b| largest(b).cmp(&largest(a)).then_with(|| a.seq.cmp(&b.seq)));
         }
@@ -174,7 +174,7 @@ async fn expiring(filter: &Filter, last: Date, reader: &mut Reader<Awards>) -> R
         }
     }
     let live = found.is_some();
-    let criteria = Criteria::new(vec![TermQuery::Exact("end", months(today, last))], |change: &Change| {
+    let criteria = Criteria::new(vec![TermQuery::Exact("end", months(today, last))], |change: &Element<Award>| {
         !change.record.vehicle && is_within(&change.record.end) && filter.takes(&change.record)
     });
     let changes = reader.count(criteria, Seq(0)).await?;

@@ -105,8 +105,7 @@ impl filter::Filter for Filter {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Change;
-    use feed::filter::Filter as _;
+    use feed::filter::{Element, Filter as _};
     use feed::testing::filters::{assert_takes, filter_of};
 
     /// Proves which awards match which conditions.
@@ -155,7 +154,7 @@ mod tests {
     /// canonical form, so that cursors of older versions stay valid.
     #[test]
     fn backfill() {
-        let change = |more: serde_json::Value| -> Change {
+        let change = |more: serde_json::Value| -> Element<Award> {
             let mut change = serde_json::json!({ "event": "modified", "seq": 1, "recordedAt": "2026-11-24T00:00:00.000Z", "record": {} });
             change.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
             serde_json::from_value(change).unwrap()

@@ -6,7 +6,7 @@ use schemas::views::awards::{Award, Dollars};
 use schemas::views::recalls::day_of;
 use serde::Serialize;
 
-use crate::Change;
+use feed::filter::Element;
 use feed::query::Item;
 
 /// An award without a known action counts as new for this many days after it was signed.
@@ -135,13 +135,13 @@ pub(crate) fn dollars(cents: i64) -> f64 {
 }
 
 /// The change of the amount; `None` if it is unknown. The amount of an award that was first seen by a later action was not added by that action.
-pub(crate) fn amount_delta(change: &Change) -> Option<Dollars> {
+pub(crate) fn amount_delta(change: &Element<Award>) -> Option<Dollars> {
     let is_first_seen = change.event == "new" && event_of(change) != "new";
     change.details.amount_delta.filter(|_| !is_first_seen)
 }
 
 /// The event of a change in answers. An award that was first seen by a later action, or long after it was signed, is not new.
-pub(crate) fn event_of(change: &Change) -> &'static str {
+pub(crate) fn event_of(change: &Element<Award>) -> &'static str {
     let is_new = change.event == "new"
         && match &change.details.action {
             Some(action) => matches!(action.modification.as_str(), "" | "0"),
@@ -154,7 +154,7 @@ pub(crate) fn event_of(change: &Change) -> &'static str {
 }
 
 /// The day of the action that a change reports; without one, the day of the last known action on the award.
-pub(crate) fn reported_day(change: &Change) -> &str {
+pub(crate) fn reported_day(change: &Element<Award>) -> &str {
     change
         .details
         .action

@@ -7,6 +7,7 @@ use jiff::civil::Date;
 use schemars::JsonSchema;
 use schemas::error_code::ErrorCode;
 use schemas::position::Seq;
+use schemas::views::awards::Award;
 use schemas::views::records::normal;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -15,8 +16,7 @@ use upstreams::live::{AwardAgency, AwardOrder, Question};
 use super::filter::Filter;
 use super::records::Shown;
 use super::watchable_feed::Awards;
-use crate::Change;
-use feed::filter::{Criteria, Filter as _, TermQuery};
+use feed::filter::{Criteria, Element, Filter as _, TermQuery};
 use feed::position::parse_day;
 use operation::Definition;
 use operation::problem::Problem;
@@ -118,7 +118,7 @@ async fn agencies(part: &str, reader: &mut Reader<Awards>) -> Result<Vec<AwardAg
     let mut agencies = BTreeSet::new();
     for name in names.into_iter().flatten() {
         // Names are indexed in lower case. An award has the name as the upstream writes it, and says whether it is a department.
-        let of_name = Criteria::new(vec![TermQuery::Exact("agency", vec![name.clone()])], |change: &Change| {
+        let of_name = Criteria::new(vec![TermQuery::Exact("agency", vec![name.clone()])], |change: &Element<Award>| {
             [&change.record.agency, &change.record.sub_agency].iter().any(|own| normal(own) == name)
         });
         for award in reader.newest(of_name, Seq(0), 1).await?.changes.into_iter().map(|change| change.record) {

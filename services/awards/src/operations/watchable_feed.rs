@@ -8,8 +8,7 @@ use serde_json::{Value, json};
 
 use super::filter::{Filter, NAICS_MAX};
 use super::records::Changed;
-use crate::FEED;
-use feed::query::Feed;
+use crate::rules::AwardsRules;
 use feed::watchable::{WatchableFeed, watched_name};
 use operation::problem::Problem;
 use reads::read::UpstreamRecords;
@@ -31,11 +30,10 @@ pub struct WatchedEntity {
 }
 
 impl WatchableFeed for Awards {
+    type Rules = AwardsRules;
     type Filter = Filter;
     type WatchedEntity = WatchedEntity;
     type Shown = Changed;
-
-    const FEED: Feed = FEED;
 
     fn parameters() -> Vec<(&'static str, Value)> {
         let items = json!({ "type": "string", "pattern": "[0-9]" });

@@ -15,7 +15,8 @@ use super::filter::Filter;
 use super::niches::{KnownNiche, niche};
 use super::polled_through::PolledThrough;
 use super::watchable_feed::Cadence;
-use crate::SOURCE;
+use crate::rules::CadenceRules;
+use fold::records::Rules;
 use reads::number::Number;
 use reads::read::{Read, Reader};
 
@@ -131,7 +132,7 @@ impl Read for Arguments {
         let (key, KnownNiche { label, .. }) = niche(reader.context(), &reader.at, &self.niche).await?;
         self.niche = key;
         let (ctx, search) = (reader.context(), format!("board/{}", self.niche));
-        let read = |text| cursor::read_place::<PageStart>(&ctx.secrets, SOURCE.service, &search, text);
+        let read = |text| cursor::read_place::<PageStart>(&ctx.secrets, CadenceRules::NAME, &search, text);
         let after = self.after.as_deref().map(read).transpose()?.map(|(_, place)| place);
         let catalog = Catalog::of(reader.context(), &reader.at, &self.niche).await?;
         catalog.notes().for_each(|note| reader.note(note));
@@ -142,7 +143,7 @@ impl Read for Arguments {
         let next = last.map(|item| {
             let (per_month, median_gap, id) = item.rank();
             let place = PageStart { per_month, median_gap, id: id.to_owned() };
-            cursor::encode_place(&reader.context().secrets, SOURCE.service, Seq(0), &search, &place)
+            cursor::encode_place(&reader.context().secrets, CadenceRules::NAME, Seq(0), &search, &place)
         });
         let items: Vec<BoardItem> = shown.iter().map(|ranked| BoardItem::new(ranked, &self.niche)).collect();
         Ok(Board {

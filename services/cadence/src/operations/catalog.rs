@@ -18,7 +18,8 @@ use schemas::position::Seq;
 use super::prediction::{Basis, missing_share};
 use super::report::Report;
 use super::words::words;
-use crate::FEED;
+use crate::rules::CadenceRules;
+use feed::RecordFeed;
 
 /// The most items of a niche that are ranked and searched.
 const ITEMS_MAX: usize = 5_000;
@@ -178,7 +179,7 @@ impl Catalog {
         loop {
             let part = Segment { buckets: 0..=0, ranks: 0..=0 };
             let walk = Walk { list: &list, part, filter: "", limit: 1_000, after: after.as_deref() };
-            let page = FEED.ranked::<Item>(ctx, at, walk, None, Total::Counted).await?;
+            let page = CadenceRules::FEED.ranked::<Item>(ctx, at, walk, None, Total::Counted).await?;
             for item in page.items {
                 if is_of_hidden_store(&item) {
                     hidden_of_stores += 1;
@@ -216,7 +217,7 @@ impl Catalog {
     /// Returns the catalog at a later position; `None` if too much has changed since.
     async fn advanced(&self, ctx: &Context, at: &Position) -> Result<Option<Self>, Problem> {
         let all = Criteria::new(Vec::new(), |_| true);
-        let found = newest::<Item>(ctx, &FEED, at, all, self.seq, DIGEST_MAX).await?;
+        let found = newest::<Item>(ctx, &CadenceRules::FEED, at, all, self.seq, DIGEST_MAX).await?;
         // Which item of a hidden store changed cannot be seen, and so not whether it was counted: all are counted again.
         let is_uncounted = |item: &Item| is_of_hidden_store(item) && (item.niche == self.niche || self.hidden_of_stores > 0);
         if found.sums_note().is_some() || self.is_cut || found.changes.iter().any(|change| is_uncounted(&change.record)) {
@@ -379,7 +380,7 @@ mod tests {
                 items.change(START_MS + hour * HOUR_MS, &item(id, *withdrawn));
             }
             items.commit().await;
-            let at = position(&ctx, &FEED.source, None).await.unwrap();
+            let at = position(&ctx, &CadenceRules::FEED.source, None).await.unwrap();
             let notes: Vec<String> = Catalog::of(&ctx, &at, "shoes").await.unwrap().notes().collect();
             assert_eq!(notes, [format!("items that are hidden on request and left out: {expected}")], "{hour}");
         }

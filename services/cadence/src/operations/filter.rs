@@ -5,8 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::words::{have, words};
-use crate::Change;
-use feed::filter::{self, Fields};
+use feed::filter::{self, Element, Fields};
 use feed::text_field;
 use operation::problem::Problem;
 
@@ -58,7 +57,7 @@ impl filter::Filter for Filter {
         (own != store).then(|| format!("no item can match: {item} is an item of the store {own}, not of {store}"))
     }
 
-    fn matches(&self, change: &Change) -> bool {
+    fn matches(&self, change: &Element<Item>) -> bool {
         self.takes(&change.record) && (!self.restocks || change.details.restock.is_some())
     }
 }
@@ -83,7 +82,7 @@ mod tests {
             "event": "modified", "seq": 1, "recordedAt": "", "happened": ["restock"], "restock": { "after": "a", "before": "b", "variants": 1 },
             "record": { "id": "shop.example/7", "store": "shop.example", "niche": "sneakers", "item": "Café Runner", "vendor": "Hill" }
         });
-        let change: Change = serde_json::from_value(change).unwrap();
+        let change: Element<Item> = serde_json::from_value(change).unwrap();
         let filter_from = |json: serde_json::Value| serde_json::from_value::<Filter>(json).unwrap().normalize().unwrap();
         for (filter, expected) in [
             (serde_json::json!({}), true),

@@ -9,10 +9,11 @@ use serde_json::{Value, json};
 
 use super::filter::Filter;
 use super::niches::{Niches, check_niche, is_hidden};
-use crate::{FEED, SOURCE};
+use crate::rules::CadenceRules;
+use feed::RecordFeed;
 use feed::filter::Filter as _;
 use feed::position::position;
-use feed::query::{Feed, Item as FeedItem};
+use feed::query::Item as FeedItem;
 use feed::watchable::WatchableFeed;
 use operation::context::{Context, Part};
 use operation::problem::Problem;
@@ -76,11 +77,10 @@ impl From<FeedItem<Item>> for Changed {
 }
 
 impl WatchableFeed for Cadence {
+    type Rules = CadenceRules;
     type Filter = Filter;
     type WatchedEntity = WatchedEntity;
     type Shown = Changed;
-
-    const FEED: Feed = FEED;
 
     fn parse_entity(entity: WatchedEntity) -> Result<(WatchedEntity, Filter), Problem> {
         let WatchedEntity { item, niche, query } = entity.clone();
@@ -96,7 +96,7 @@ impl WatchableFeed for Cadence {
     }
 
     async fn check(ctx: &Context, filter: &Filter) -> Result<(), Problem> {
-        let (stores, at) = (Niches::of(ctx), position(ctx, &SOURCE, None).await?);
+        let (stores, at) = (Niches::of(ctx), position(ctx, &CadenceRules::FEED.source, None).await?);
         for (parameter, text) in [("store", &filter.store), ("item", &filter.item)] {
             text.as_deref().map_or(Ok(()), |text| stores.check_store(parameter, text, |host| is_hidden(&*at.view, host)))?;
         }

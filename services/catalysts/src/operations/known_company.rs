@@ -16,9 +16,10 @@ use serde::de::DeserializeOwned;
 use texts::company_names::normal_form;
 
 use super::watchable_feed::Catalysts;
-use crate::FEED;
 use crate::record::{Catalyst, FILER, TABLES};
+use crate::rules::CatalystsRules;
 use crate::rules::companies::{Listed, Named, cik_key, name_key};
+use feed::RecordFeed;
 
 /// The most changes of decision dates of one company that are read. A company states a few dates a year.
 const FILED_CHANGES_MAX: usize = 2_000;
@@ -118,7 +119,7 @@ impl Companies {
     async fn filed(&self, normal_form: &str) -> Result<Vec<String>, Problem> {
         let query = TermQuery::Exact(FILER, vec![normal_form.to_owned()]);
         let criteria = Criteria::new(vec![query], |_: &Element<Catalyst>| true);
-        let found = newest(&self.context, &FEED, &self.at, criteria, Seq(0), FILED_CHANGES_MAX).await?;
+        let found = newest(&self.context, &CatalystsRules::FEED, &self.at, criteria, Seq(0), FILED_CHANGES_MAX).await?;
         Ok(found.changes.into_iter().map(|change| change.record.id).collect())
     }
 

@@ -15,9 +15,10 @@ use serde::{Deserialize, Serialize};
 
 use super::horizon::Horizon;
 use super::watchable_feed::Catalysts;
-use crate::SOURCE;
+use crate::rules::CatalystsRules;
 use feed::cursor::{encode_place, read_place};
 use feed::places::{PLACES_MAX, Segment, Selects, Walk};
+use fold::records::Rules;
 use operation::problem::Problem;
 use operation::secrets::Secrets;
 use reads::read::Reader;
@@ -178,7 +179,7 @@ pub(crate) async fn upcoming(
         later.next.map(Continuation::Later)
     };
     // The place is the same at every position, as in other lists.
-    let next = next.map(|place| encode_place(&secrets, SOURCE.service, Seq(0), &search, &place));
+    let next = next.map(|place| encode_place(&secrets, CatalystsRules::NAME, Seq(0), &search, &place));
     rows.extend(later.items);
     events(reader, rows, total, next, (today, to)).await
 }
@@ -258,7 +259,7 @@ pub(crate) async fn of_subject(
     }
     let total = rows.len();
     let next = cut_page(&mut rows, today, place.as_ref(), extent.rows);
-    let next = next.map(|place| encode_place(&secrets, SOURCE.service, Seq(0), &search, &place));
+    let next = next.map(|place| encode_place(&secrets, CatalystsRules::NAME, Seq(0), &search, &place));
     let days = (today, today.saturating_add(extent.days.days()));
     events(reader, rows, is_counted.then_some(total as u64), next, days).await
 }
@@ -349,7 +350,7 @@ fn read_own<P: DeserializeOwned>(secrets: &Secrets, search: &str, text: &str) ->
         let detail = "`after` is not the `next` of an answer to the same arguments; leave it out to start again".to_owned();
         Problem { detail, ..problem }
     };
-    read_place(secrets, SOURCE.service, search, text).map(|(_, place)| place).map_err(refused)
+    read_place(secrets, CatalystsRules::NAME, search, text).map(|(_, place)| place).map_err(refused)
 }
 
 #[cfg(test)]
@@ -397,9 +398,9 @@ mod tests {
         let secrets = Secrets::from_master(&[7; 32]).unwrap();
         let others = Secrets::from_master(&[8; 32]).unwrap();
         for place in [Continuation::Open { from: "2026-11-01".into(), id: "ctgov:NCT1.x".into() }, Continuation::Later(String::new())] {
-            let text = encode_place(&secrets, SOURCE.service, Seq(0), "upcoming/a", &place);
+            let text = encode_place(&secrets, CatalystsRules::NAME, Seq(0), "upcoming/a", &place);
             assert_eq!(read_own::<Continuation>(&secrets, "upcoming/a", &text).unwrap(), place);
-            let forged = encode_place(&others, SOURCE.service, Seq(0), "upcoming/a", &place);
+            let forged = encode_place(&others, CatalystsRules::NAME, Seq(0), "upcoming/a", &place);
             let foreign = encode_place(&secrets, "recalls", Seq(0), "upcoming/a", &place);
             for (search, bad) in
                 [("upcoming/b", text.as_str()), ("upcoming/a", &forged), ("upcoming/a", &foreign), ("upcoming/a", &text[1..])]

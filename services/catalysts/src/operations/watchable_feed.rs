@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::filter::{Filter, ticker};
-use crate::FEED;
+use crate::rules::CatalystsRules;
+use feed::RecordFeed;
 use feed::answer_changes::DetailedChange;
 use feed::position::position;
-use feed::query::Feed;
 use feed::watchable::{WatchableFeed, entity_filter, in_entity_value, watched_name};
 use operation::context::Context;
 use operation::problem::Problem;
@@ -43,11 +43,11 @@ pub struct Entity {
 pub type Changed = DetailedChange<Catalyst>;
 
 impl WatchableFeed for Catalysts {
+    type Rules = CatalystsRules;
     type Filter = Filter;
     type WatchedEntity = WatchedEntity;
     type Shown = Changed;
 
-    const FEED: Feed = FEED;
     const ENTITY_KINDS: &'static [&'static str] = &["ticker", "drug", "trial", "kind"];
 
     fn parse_entity(entity: WatchedEntity) -> Result<(WatchedEntity, Filter), Problem> {
@@ -65,8 +65,8 @@ impl WatchableFeed for Catalysts {
 
     async fn resolve(ctx: &Context, filter: Filter) -> Result<Filter, Problem> {
         let Some(trial) = &filter.trial else { return Ok(filter) };
-        let at = position(ctx, &FEED.source, None).await?;
-        let current = current_number(FEED.tables, &at, trial).await?;
+        let at = position(ctx, &CatalystsRules::FEED.source, None).await?;
+        let current = current_number(CatalystsRules::FEED.tables, &at, trial).await?;
         Ok(Filter { trial: current.or(filter.trial), ..filter })
     }
 

@@ -22,7 +22,7 @@ use schemas::views::records::day_number;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::SOURCES;
+use super::SOURCES;
 use reads::last_entry::{all_numbered_entries, last_entry, numbered_entries};
 
 /// Counts of leads. Each lead counts once, under its first source.

@@ -17,6 +17,7 @@ use schemas::error_code::ErrorCode;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::DISCLAIMER;
 use super::counts::Counts;
 use super::filter::Filter;
 use super::hidden_leads;
@@ -24,9 +25,10 @@ use super::pulse::days_default;
 use super::sample::Row;
 use super::sources;
 use super::watchable_feed::Coverage;
-use crate::{DISCLAIMER, FEED_MICROS};
 use reads::read::{Completeness, FreeRows, LeadsPage, Read, Reader};
 
+/// The price of a call of the lead feed in millionths of a US dollar.
+const FEED_MICROS: u64 = 20_000;
 /// How many rows a preview shows.
 const PREVIEW_ROWS: usize = 3;
 /// Triggers of later days are shown up to so many days ahead, which is as far as leads are decided.

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use texts::values::US_STATES;
 
-use crate::SOURCES;
+use super::SOURCES;
 use feed::filter::{self, Fields, is_one_of};
 use feed::text_field;
 use operation::problem::Problem;

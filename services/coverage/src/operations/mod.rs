@@ -9,3 +9,9 @@ pub mod pulse;
 pub mod sample;
 pub mod sources;
 pub mod watchable_feed;
+
+/// What every answer with leads says about them.
+pub(crate) const DISCLAIMER: &str = "Leads from public records. No legal or insurance advice.";
+
+/// The sources of leads.
+pub(crate) const SOURCES: [&str; 6] = ["fmcsa", "sos-co", "sos-ct", "sos-ia", "sos-ny", "sos-or"];

@@ -4,12 +4,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use super::DISCLAIMER;
 use super::counts::Counts;
 use super::filter::Filter;
 use super::hidden_leads;
 use super::sources;
 use super::watchable_feed::Coverage;
-use crate::DISCLAIMER;
 use operation::Definition;
 use operation::problem::Problem;
 use reads::read::{Read, Reader};

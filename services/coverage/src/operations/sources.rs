@@ -248,7 +248,7 @@ mod tests {
     fn documents_show_the_licences() {
         let data = crate::service().service.data;
         let shown = data.iter().find(|file| file.name == "licences").unwrap();
-        assert_eq!(shown.entries.iter().map(|(source, _)| source.as_str()).collect::<Vec<_>>(), crate::SOURCES);
+        assert_eq!(shown.entries.iter().map(|(source, _)| source.as_str()).collect::<Vec<_>>(), crate::operations::SOURCES);
         assert!(shown.entries.iter().all(|(_, values)| values.iter().all(|value| !value.is_empty())));
         let iowa = &shown.entries[3].1[0];
         assert!(iowa.starts_with("CC BY 4.0 (https://creativecommons.org/licenses/by/4.0/): Iowa Secretary of State"), "{iowa}");
@@ -257,7 +257,7 @@ mod tests {
     /// Proves that the list has each source of leads, with streams that exist, and known lines and triggers.
     #[test]
     fn the_list_is_sound() {
-        assert_eq!(KNOWN.iter().map(|known| known.source).collect::<Vec<_>>(), crate::SOURCES);
+        assert_eq!(KNOWN.iter().map(|known| known.source).collect::<Vec<_>>(), crate::operations::SOURCES);
         assert!(KNOWN.iter().all(|known| !known.streams.is_empty()));
         let streams: Vec<&str> = ["fmcsa", "sos"]
             .iter()

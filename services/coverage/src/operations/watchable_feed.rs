@@ -6,11 +6,11 @@ use schemas::views::accounts::Tier;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::DISCLAIMER;
 use super::filter::Filter;
-use crate::{DISCLAIMER, FEED};
+use crate::rules::CoverageRules;
 use feed::answer_changes::Changed;
 use feed::filter::Filter as _;
-use feed::query::Feed;
 use feed::watchable::WatchableFeed;
 use operation::problem::Problem;
 use webhooks::matchers::WatchMessages;
@@ -27,11 +27,10 @@ pub struct WatchedEntity {
 }
 
 impl WatchableFeed for Coverage {
+    type Rules = CoverageRules;
     type Filter = Filter;
     type WatchedEntity = WatchedEntity;
     type Shown = Changed<Lead>;
-
-    const FEED: Feed = FEED;
 
     /// Leads of a watch are sold to callers with higher limits.
     const WATCH_MIN_TIER: Tier = Tier::Business;

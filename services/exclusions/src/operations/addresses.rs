@@ -2,8 +2,8 @@
 
 use super::filter::uei;
 use crate::record::{Exclusion, hit_id};
-use crate::rules::candidate_id;
-use crate::{FEED, SOURCE};
+use crate::rules::{ExclusionsRules, candidate_id};
+use feed::RecordFeed;
 use feed::filter::TermQuery;
 use feed::position::Position;
 use feed::versions::version_at;
@@ -25,11 +25,11 @@ pub(crate) async fn ids_of(ctx: &Context, at: &Position, text: &str) -> Result<V
     }
     let Ok(uei) = uei("id", text) else { return Ok(vec![candidate_id(&text.to_uppercase())]) };
     let hit = hit_id(&uei);
-    if version_at::<Exclusion>(ctx, &SOURCE, at, &hit).await?.is_some() {
+    if version_at::<Exclusion>(ctx, &ExclusionsRules::FEED.source, at, &hit).await?.is_some() {
         return Ok(vec![hit]);
     }
     let query = TermQuery::Exact("uei", vec![uei.clone()]);
     let has_uei = |record: &Exclusion| record.uei == uei;
-    let found = only_id(ctx, &FEED, at, query, has_uei, &format!("several records have the UEI {uei}")).await?;
+    let found = only_id(ctx, &ExclusionsRules::FEED, at, query, has_uei, &format!("several records have the UEI {uei}")).await?;
     Ok(found.into_iter().collect())
 }

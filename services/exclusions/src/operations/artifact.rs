@@ -12,7 +12,7 @@ use schemas::views::awards::Award;
 use serde::Serialize;
 use texts::dollars::Dollars;
 
-use crate::{DISCLAIMER, award_url, source_url};
+use super::{DISCLAIMER, award_url, source_url};
 
 /// An excluded entity has running awards under its UEI.
 pub const WHILE_ACTIVE: &str = "EXCLUDED_WHILE_ACTIVE";

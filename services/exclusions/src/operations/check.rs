@@ -13,7 +13,9 @@ use serde_json::json;
 use super::filter::{self, Filter, keys_of};
 use super::findings::{Counted, MATCHES_MAX, earliest, of_lists, whole_list};
 use super::watchable_feed::Exclusions;
-use crate::{DISCLAIMER, FEED, source_url};
+use super::{DISCLAIMER, source_url};
+use crate::rules::ExclusionsRules;
+use feed::RecordFeed;
 use feed::derived_lists::Derived;
 use feed::places::{Total, Walk};
 use operation::problem::Problem;
@@ -207,7 +209,7 @@ async fn near_names(reader: &mut Reader<Exclusions>, company: &CompanyName, day:
     for group in company.near_lists() {
         let lists: Vec<String> = group.iter().map(|list| near_list(list)).collect();
         let walks = lists.iter().map(|list| Walk { list, part: whole_list(), filter: "", limit: NEAR_MAX, after: None });
-        let (feed, ctx, at) = (&FEED, reader.context(), &reader.at);
+        let (feed, ctx, at) = (&ExclusionsRules::FEED, reader.context(), &reader.at);
         let pages = try_join_all(walks.map(|walk| feed.ranked_ids::<Exclusion>(ctx, at, walk, Total::Omitted))).await?;
         is_cut = pages.iter().any(|page| page.next.is_some());
         if !is_cut {
@@ -223,7 +225,7 @@ async fn near_names(reader: &mut Reader<Exclusions>, company: &CompanyName, day:
         reader.note("so many exclusions have similar names that not all were compared; give the UEI".to_owned());
     }
     let ids: Vec<String> = ids.into_iter().collect();
-    let named = FEED.derived::<Exclusion, Named>(reader.context(), &reader.at, &ids).await?;
+    let named = ExclusionsRules::FEED.derived::<Exclusion, Named>(reader.context(), &reader.at, &ids).await?;
     Ok(strong_matches(company, named.iter().map(|named| &**named), day))
 }
 

@@ -15,10 +15,10 @@ use texts::crosswalk;
 use texts::dollars::Dollars;
 use texts::tickers::tickers;
 
+use super::DISCLAIMER;
 use super::filter::Filter;
 use super::findings::hits_of_all_days;
 use super::watchable_feed::Exclusions;
-use crate::DISCLAIMER;
 use crate::record::{Contradiction, CustomerPart, Exclusion, ticker_list, verdict};
 use crate::rules::names_the_us;
 use feed::places::Walk;

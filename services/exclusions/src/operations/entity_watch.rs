@@ -10,14 +10,18 @@ use schemas::error_code::ErrorCode;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::ARTIFACT_ROUTE;
 use super::artifact::Artifact;
 use super::filter::{self, Filter};
 use super::findings::{Moment, Subject};
 use super::unrecorded_contracts;
 use super::watchable_feed::Exclusions;
-use crate::{ARTIFACT_ROUTE, ENTITY_WATCH_MICROS, SOURCE};
+use crate::rules::ExclusionsRules;
+use fold::records::Rules;
 use reads::read::{Difference, Read, Reader, Tool};
 
+/// The price of an artifact in millionths of a US dollar.
+const ENTITY_WATCH_MICROS: u64 = 100_000;
 /// The action that receipts name.
 const ACTION: &str = "entity_watch";
 
@@ -68,7 +72,7 @@ impl Document {
             tracing::error!(%error, "an artifact has no canonical form");
             Problem::new(ErrorCode::Internal, "the artifact cannot be hashed")
         })?;
-        let base_url = reader.context().settings.services.get(SOURCE.service).map_or("", |own| own.base_url.as_str());
+        let base_url = reader.context().settings.services.get(ExclusionsRules::NAME).map_or("", |own| own.base_url.as_str());
         let permalink = if artifact.entity.uei.is_empty() {
             String::new()
         } else {
@@ -99,7 +103,7 @@ fn subject(name: &str, uei: Option<&str>, text: Option<&str>) -> Result<Subject,
 fn documented(document: &Document) -> Documented {
     let Document { artifact, artifact_hash, .. } = document;
     Documented {
-        service: SOURCE.service.to_owned(),
+        service: ExclusionsRules::NAME.to_owned(),
         action: ACTION.to_owned(),
         inputs: json!({ "asOf": artifact.as_of, "entity": artifact.entity }),
         hash: artifact_hash.clone(),

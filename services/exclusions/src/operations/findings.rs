@@ -21,7 +21,8 @@ use super::artifact::{Artifact, BY_NAME, Candidate, Entity, Findings};
 use super::filter::keys_of;
 use super::recipients::{self, AWARDS, NAMES_PER_SEARCH, is_named};
 use super::watchable_feed::Exclusions;
-use crate::{FEED, SOURCE};
+use crate::rules::ExclusionsRules;
+use feed::RecordFeed;
 use reads::read::Reader;
 
 /// The first day on which an exclusion can have begun, and one after all others.
@@ -157,7 +158,7 @@ impl Moment {
     pub(crate) async fn of(reader: &mut Reader<Exclusions>) -> Result<Self, Problem> {
         let as_of_ms = reader.at.now.as_millisecond();
         let text = rfc3339(as_of_ms);
-        reader.at = position(reader.context(), &SOURCE, Some(&text)).await?;
+        reader.at = position(reader.context(), &ExclusionsRules::FEED.source, Some(&text)).await?;
         let awards = position(reader.context(), &AWARDS, Some(&text)).await?;
         Ok(Self { as_of_ms, awards })
     }
@@ -332,7 +333,7 @@ fn several_recipients(awards: &[Award]) -> Vec<Candidate> {
 /// The hits of some entities, by their UEIs.
 pub(crate) async fn hits_of(reader: &Reader<Exclusions>, ueis: &[&str]) -> Result<Counted, Problem> {
     let ids: Vec<String> = ueis.iter().map(|uei| hit_id(uei)).collect();
-    let hits: Vec<Option<Exclusion>> = FEED.records_by_id(&reader.at, &ids).await?;
+    let hits: Vec<Option<Exclusion>> = ExclusionsRules::FEED.records_by_id(&reader.at, &ids).await?;
     Ok(Counted::of(hits.into_iter().flatten().filter(|hit| !hit.withdrawn)))
 }
 
@@ -354,7 +355,7 @@ pub(crate) async fn exclusions_of(
     day: Date,
 ) -> Result<Counted, Problem> {
     let ids: Vec<String> = hit.exclusions.iter().filter(|id| !except.contains(*id)).cloned().collect();
-    let found: Vec<Option<Exclusion>> = FEED.records_by_id(&reader.at, &ids).await?;
+    let found: Vec<Option<Exclusion>> = ExclusionsRules::FEED.records_by_id(&reader.at, &ids).await?;
     Ok(Counted::of(found.into_iter().flatten().filter(|one| one.is_active_on(day) && one.can_signal())))
 }
 

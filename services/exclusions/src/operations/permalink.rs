@@ -8,6 +8,7 @@ use schemas::error_code::ErrorCode;
 use serde::Deserialize;
 use serde_json::json;
 
+use super::ARTIFACT_PATH;
 use super::artifact::Artifact as ExclusionArtifact;
 use super::entity_watch::Document;
 use super::filter::{self, Filter};
@@ -37,7 +38,7 @@ impl Read for Arguments {
     fn definition() -> Definition {
         Definition {
             name: "artifact",
-            path: crate::ARTIFACT_PATH,
+            path: ARTIFACT_PATH,
             surface: Surface::Route,
             summary: "An artifact again, by its entity, its time and the beginning of its hash.",
             description: "Artifacts are not stored: the artifact is made again of the records as of `asOf`, which is required, and its hash is compared. \

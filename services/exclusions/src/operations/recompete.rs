@@ -13,13 +13,15 @@ use serde_json::json;
 use texts::dollars::Dollars;
 use texts::numbers::has_only_digits;
 
+use super::award_url;
 use super::calibration::Calibration;
 use super::filter::Filter;
 use super::findings::{Counted, exclusions_of, hits_of};
 use super::watchable_feed::Exclusions;
-use crate::{SOURCE, award_url};
+use crate::rules::ExclusionsRules;
 use feed::cursor;
 use feed::places::{PLACES_MAX, Segment, Walk};
+use fold::records::Rules;
 use operation::problem::Problem;
 use operation::{Definition, Price};
 use reads::read::{Completeness, Read, Reader, hidden_note};
@@ -194,7 +196,8 @@ impl Read for Arguments {
     async fn answer(self, _filter: Filter, reader: &mut Reader<Exclusions>) -> Result<Candidates, Problem> {
         let (day, limit, prefixes) = (reader.today(), reader.limit(), prefixes(&self.naics)?);
         let search = format!("recompete/{}/{}", prefixes.join(","), self.min_score);
-        let after = self.after.as_deref().map(|text| cursor::read_place::<Spot>(&reader.context().secrets, SOURCE.service, &search, text));
+        let after =
+            self.after.as_deref().map(|text| cursor::read_place::<Spot>(&reader.context().secrets, ExclusionsRules::NAME, &search, text));
         let after = after.transpose()?.map(|(_, spot)| spot);
         let days = day.saturating_add(DAYS.0.days())..=day.saturating_add(DAYS.1.days());
         let (mut records, mut is_cut) = (Vec::new(), false);
@@ -238,7 +241,8 @@ impl Read for Arguments {
         let is_last = candidates.len() - start <= limit;
         let candidates: Vec<Candidate> = candidates.into_iter().skip(start).take(limit).collect();
         let place = candidates.last().filter(|_| !is_last).map(Candidate::spot);
-        let next = place.map(|place| cursor::encode_place(&reader.context().secrets, SOURCE.service, reader.at.seq, &search, &place));
+        let next =
+            place.map(|place| cursor::encode_place(&reader.context().secrets, ExclusionsRules::NAME, reader.at.seq, &search, &place));
         Ok(Candidates {
             count: candidates.len(),
             total,

@@ -18,8 +18,9 @@ use super::filter::Filter;
 use super::findings::{Moment, cut_note, hits_of_all_days};
 use super::scan_rows;
 use super::watchable_feed::Exclusions;
-use crate::{SCAN_MICROS, SOURCE};
+use crate::rules::ExclusionsRules;
 use feed::places::{Selects, Walk};
+use fold::records::Rules;
 use reads::read::{Read, Reader, hidden_note};
 
 /// Arguments of `scan`.
@@ -35,6 +36,8 @@ pub struct Arguments {
     pub after: Option<String>,
 }
 
+/// The price of a page of the scan in millionths of a US dollar.
+const SCAN_MICROS: u64 = 20_000;
 /// How many rows a preview shows.
 const PREVIEW_ROWS: usize = 3;
 
@@ -157,7 +160,7 @@ impl Arguments {
         let page = reader.ranked(walk, selects).await?;
         let hidden = hidden.into_inner().unwrap_or_else(PoisonError::into_inner);
         reader.note(hidden_note("excluded entities", hidden.len()));
-        let base_url = reader.context().settings.services.get(SOURCE.service).map_or(String::new(), |own| own.base_url.clone());
+        let base_url = reader.context().settings.services.get(ExclusionsRules::NAME).map_or(String::new(), |own| own.base_url.clone());
         let ueis: Vec<String> = page.items.into_iter().map(|hit| hit.uei).collect();
         let found = scan_rows::found(&moment, reader, &ueis).await?;
         let mut rows = Vec::with_capacity(ueis.len());

@@ -6,10 +6,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::DISCLAIMER;
 use super::filter::{self, Filter};
-use crate::{DISCLAIMER, FEED};
+use crate::rules::ExclusionsRules;
 use feed::answer_changes::Changed;
-use feed::query::Feed;
 use feed::watchable::WatchableFeed;
 use operation::problem::Problem;
 use webhooks::matchers::WatchMessages;
@@ -31,11 +31,10 @@ pub struct WatchedEntity {
 }
 
 impl WatchableFeed for Exclusions {
+    type Rules = ExclusionsRules;
     type Filter = Filter;
     type WatchedEntity = WatchedEntity;
     type Shown = Changed<Exclusion>;
-
-    const FEED: Feed = FEED;
 
     fn parse_entity(entity: WatchedEntity) -> Result<(WatchedEntity, Filter), Problem> {
         if entity.uei.is_none() && entity.name.is_none() {

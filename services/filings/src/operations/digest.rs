@@ -9,8 +9,7 @@ use super::clusters::{Cluster, clusters, clusters_are};
 use super::filter::{Filter, companies_of};
 use super::records::{Filed, Trade};
 use super::watchable_feed::Filings;
-use crate::Change;
-use feed::filter::{Criteria, TermQuery, includes_backfill};
+use feed::filter::{Criteria, Element, TermQuery, includes_backfill};
 use operation::Definition;
 use operation::problem::Problem;
 use reads::read::{Completeness, Period, Read, Reader, Window};
@@ -127,7 +126,12 @@ impl Read for Arguments {
 }
 
 /// The changes of filings of the days of a window, without late news unless the filter includes them. A note says how many are left out.
-pub(crate) fn of_days(filter: &Filter, window: &Window, mut changes: Vec<Change>, reader: &mut Reader<Filings>) -> Vec<Change> {
+pub(crate) fn of_days(
+    filter: &Filter,
+    window: &Window,
+    mut changes: Vec<Element<Filing>>,
+    reader: &mut Reader<Filings>,
+) -> Vec<Element<Filing>> {
     changes.retain(|change| change.record.filing_date >= window.period.from);
     let all = changes.len();
     changes.retain(|change| includes_backfill(filter) || !change.is_backfill());
@@ -139,7 +143,7 @@ pub(crate) fn of_days(filter: &Filter, window: &Window, mut changes: Vec<Change>
 fn material(companies: Option<&[String]>) -> Criteria<'_, Filing> {
     let all_forms = || ["8-K", "3", "4", "5"].iter().chain(REGISTRATIONS).map(|form| (*form).to_owned()).collect();
     let wanted = companies.map_or_else(|| TermQuery::Exact("base", all_forms()), |companies| TermQuery::Exact("cik", companies.to_vec()));
-    Criteria::new(vec![wanted], move |change: &Change| {
+    Criteria::new(vec![wanted], move |change: &Element<Filing>| {
         companies.is_none_or(|companies| companies.contains(&change.record.cik)) && is_material(&change.record)
     })
 }

@@ -12,8 +12,9 @@ use serde::{Deserialize, Serialize};
 use texts::tickers::{names_ticker, spellings, tickers};
 use texts::values::USUAL_FORMS;
 
-use crate::{Change, FEED};
-use feed::filter::{self, Criteria, Field, Fields, Named, TermQuery, is_one_of};
+use crate::rules::FilingsRules;
+use feed::RecordFeed;
+use feed::filter::{self, Criteria, Element, Field, Fields, Named, TermQuery, is_one_of};
 use feed::names::values_of;
 use feed::position::Position;
 use feed::query::newest;
@@ -98,7 +99,7 @@ impl filter::Filter for Filter {
         Some(format!("no filing can match: only a form 8-K has the item {item}"))
     }
 
-    fn matches(&self, change: &Change) -> bool {
+    fn matches(&self, change: &Element<Filing>) -> bool {
         change.record.kind == "filing" && self.takes(&change.record)
     }
 
@@ -152,7 +153,7 @@ fn checked_ticker(parameter: &'static str, text: &str) -> Result<String, Problem
 
 /// The spellings of some tickers in the index: the usual ones, and those of filers.
 async fn recorded_spellings(ctx: &Context, at: &Position, wanted: &[String]) -> Result<Vec<String>, Problem> {
-    let known = values_of::<Filing>(ctx, &FEED.source, FEED.tables, at, "ticker").await?;
+    let known = values_of::<Filing>(ctx, &FilingsRules::FEED.source, FilingsRules::FEED.tables, at, "ticker").await?;
     let letters: Vec<String> = wanted.iter().filter_map(|ticker| ticker.split('-').next()).map(str::to_lowercase).collect();
     let is_of_filer = |value: &&str| letters.iter().any(|letters| value.contains(letters.as_str())) && names_ticker(value, wanted);
     let of_filers = known.iter().filter(is_of_filer).map(str::to_owned);
@@ -167,7 +168,7 @@ async fn recorded_spellings(ctx: &Context, at: &Position, wanted: &[String]) -> 
 }
 
 fn trades_found_by<'a>(wanted: TermQuery) -> Criteria<'a, Filing> {
-    Criteria::new(vec![wanted], |change: &Change| change.record.kind == "trade")
+    Criteria::new(vec![wanted], |change: &Element<Filing>| change.record.kind == "trade")
 }
 
 /// Notes about forms that are neither usual nor recorded after a seq, with the nearest usual ones. New forms appear, so none is refused.
@@ -178,10 +179,10 @@ async fn unknown_forms(ctx: &Context, at: &Position, after: Seq, forms: &[String
     let is_known = if after > Seq(0) { "shown to this tier" } else { "known" };
     let mut notes = Vec::new();
     for form in forms.iter().filter(|form| !USUAL_FORMS.contains(&base_form(form))) {
-        let of_form = Criteria::new(vec![TermQuery::Exact("base", vec![base_form(form).to_owned()])], |change: &Change| {
+        let of_form = Criteria::new(vec![TermQuery::Exact("base", vec![base_form(form).to_owned()])], |change: &Element<Filing>| {
             change.record.kind == "filing" && change.record.base_form.eq_ignore_ascii_case(base_form(form))
         });
-        if newest(ctx, &FEED, at, of_form, after, 1).await?.changes.is_empty() {
+        if newest(ctx, &FilingsRules::FEED, at, of_form, after, 1).await?.changes.is_empty() {
             notes.push(format!("no filing of form {form:?} is {is_known}{}", hint(form, USUAL_FORMS)));
         }
     }
@@ -196,7 +197,7 @@ pub(crate) async fn companies_of(ctx: &Context, at: &Position, after: Seq, ticke
     let wanted = tickers(ticker);
     let spelled = TermQuery::Exact("ticker", recorded_spellings(ctx, at, &wanted).await?);
     let of_ticker = trades_found_by(spelled).and(|change| names_ticker(&change.record.ticker, &wanted));
-    let found = newest(ctx, &FEED, at, of_ticker, after, TICKER_TRADES).await?;
+    let found = newest(ctx, &FilingsRules::FEED, at, of_ticker, after, TICKER_TRADES).await?;
     let companies: BTreeSet<String> = found.changes.into_iter().map(|change| change.record.cik).collect();
     Ok(companies.into_iter().collect())
 }
@@ -243,7 +244,7 @@ mod tests {
         assert_eq!(no_ticker.normalize().unwrap_err().parameter, "ticker");
         let is_matched = |record: &Filing| {
             let change = serde_json::json!({"event": "new", "seq": 1, "recordedAt": "", "record": record});
-            Filter::default().matches(&serde_json::from_value::<Change>(change).unwrap())
+            Filter::default().matches(&serde_json::from_value::<Element<Filing>>(change).unwrap())
         };
         assert!(is_matched(&filing) && !is_matched(&Filing { kind: "trade".into(), ..filing.clone() }));
     }

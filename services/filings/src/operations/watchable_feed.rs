@@ -9,8 +9,7 @@ use serde_json::{Value, json};
 
 use super::filter::{FORMS_MAX, Filter};
 use super::records::Changed;
-use crate::FEED;
-use feed::query::Feed;
+use crate::rules::FilingsRules;
 use feed::watchable::WatchableFeed;
 use operation::problem::Problem;
 use reads::numbers::read_cik;
@@ -29,11 +28,10 @@ pub struct WatchedEntity {
 }
 
 impl WatchableFeed for Filings {
+    type Rules = FilingsRules;
     type Filter = Filter;
     type WatchedEntity = WatchedEntity;
     type Shown = Changed;
-
-    const FEED: Feed = FEED;
 
     fn parameters() -> Vec<(&'static str, Value)> {
         let form = json!({

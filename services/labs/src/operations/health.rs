@@ -11,7 +11,8 @@ use schemars::JsonSchema;
 use schemas::position::Seq;
 use serde::Serialize;
 
-use crate::FEED;
+use crate::rules::LabsRules;
+use feed::RecordFeed;
 use feed::places;
 use feed::position::Position;
 use reads::health::HealthFields;
@@ -57,7 +58,7 @@ impl HealthFields for Leads {
             return Ok(Self { leads });
         }
         let part = places::Segment::newest_first(&(FIRST_DAY..=LAST_DAY));
-        let leads = FEED.count_places(at, &list(None, None), &part, LEADS_MAX).await?;
+        let leads = LabsRules::FEED.count_places(at, &list(None, None), &part, LEADS_MAX).await?;
         let mut known = last.0.lock().unwrap_or_else(PoisonError::into_inner);
         // A count as of an earlier time must not replace the current one, which most callers ask for.
         if known.is_none_or(|(generation, seq, _)| generation != place.0 || seq < place.1) {

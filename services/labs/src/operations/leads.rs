@@ -10,7 +10,6 @@ use serde_json::{Value, json};
 use super::filter::Filter;
 use super::sample;
 use super::watchable_feed::{Labs, ShownLead};
-use crate::LEADS_MICROS;
 use feed::filter::Filter as _;
 use feed::places::{Ranked, Segment, Selects, Walk};
 use operation::problem::Problem;
@@ -19,6 +18,8 @@ use operation::{Definition, Price};
 use reads::read::{Completeness, LeadsPage, Read, Reader};
 use schemas::error_code::ErrorCode;
 
+/// The price of a call of the lead feed in millionths of a US dollar.
+const LEADS_MICROS: u64 = 20_000;
 /// How many rows a preview shows.
 const PREVIEW_ROWS: usize = 3;
 /// What every answer says about leads.

@@ -7,9 +7,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::filter::Filter;
-use crate::FEED;
+use crate::rules::LabsRules;
 use feed::answer_changes::Changed;
-use feed::query::Feed;
 use feed::watchable::{WatchableFeed, entity_filter, watched_name};
 use operation::problem::Problem;
 use webhooks::matchers::WatchMessages;
@@ -56,11 +55,11 @@ pub struct Entity {
 }
 
 impl WatchableFeed for Labs {
+    type Rules = LabsRules;
     type Filter = Filter;
     type WatchedEntity = WatchedEntity;
     type Shown = Changed<ShownLead>;
 
-    const FEED: Feed = FEED;
     const ENTITY_KINDS: &'static [&'static str] = &["category", "state", "org", "pi"];
 
     fn parse_entity(entity: WatchedEntity) -> Result<(WatchedEntity, Filter), Problem> {

@@ -13,8 +13,9 @@ use super::filter::Filter;
 use super::name_arguments::{ClassList, read_name};
 use super::similar::{SimilarMark, Versions, explained};
 use super::watchable_feed::Names;
-use crate::FEED;
+use crate::rules::NamesRules;
 use clearance::{Counts, OtherCounts};
+use feed::RecordFeed;
 use reads::read::{Read, Reader};
 
 /// How many similar marks an answer shows by default.
@@ -124,7 +125,7 @@ impl Read for Arguments {
         // Of a limit that is above the number of marks nothing is left out, and no note says so.
         let shown = reader.rows(self.limit.min(found.hits.len()));
         let ids: Vec<String> = found.hits.iter().take(shown).map(|(_, hit)| format!("{:08}", hit.serial)).collect();
-        let records = FEED.records_by_id(&reader.at, &ids).await?;
+        let records = NamesRules::FEED.records_by_id(&reader.at, &ids).await?;
         let mut similar_marks = Vec::with_capacity(records.len());
         for ((tier, hit), record) in found.hits.iter().zip(records) {
             let Some(record) = record else { continue };

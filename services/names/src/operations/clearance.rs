@@ -3,8 +3,8 @@
 
 use async_trait::async_trait;
 use clearance::{Clearance, Comparison, Counts, Extent, OtherCounts};
-use feed::Feeds;
 use feed::position::{Position, position};
+use feed::{Feeds, RecordFeed};
 use marks::index::{Corpus, Hit};
 use marks::{Classes, Mark, Rule, Status, Tier, Verdict};
 use operation::context::{Context, Part};
@@ -13,7 +13,7 @@ use schemas::position::Seq;
 
 use super::name_arguments::{ClassList, read_name};
 use super::register::{Register, position_of};
-use crate::SOURCE;
+use crate::rules::NamesRules;
 
 /// The register of trademarks, for other services.
 pub struct Trademarks;
@@ -21,24 +21,24 @@ pub struct Trademarks;
 #[async_trait]
 impl clearance::Register for Trademarks {
     async fn has_marks(&self, ctx: &Context, as_of: Option<&str>) -> Result<bool, Problem> {
-        let is_served = ctx.settings.services.get(SOURCE.service).is_some_and(|service| service.enabled);
-        Ok(is_served && position(ctx, &SOURCE, as_of).await?.seq != Seq(0))
+        let is_served = ctx.settings.services.get(NamesRules::FEED.source.service).is_some_and(|service| service.enabled);
+        Ok(is_served && position(ctx, &NamesRules::FEED.source, as_of).await?.seq != Seq(0))
     }
 
     async fn extent(&self, ctx: &Context, as_of: Option<&str>) -> Result<Extent, Problem> {
-        let at = position(ctx, &SOURCE, as_of).await?;
+        let at = position(ctx, &NamesRules::FEED.source, as_of).await?;
         let reached = Register::of(ctx).reach(ctx, at.seq, as_of.is_none()).await?;
         let corpus = reached.index.corpus(position_of(at.seq.min(reached.seq)));
-        let standing = Feeds::of(ctx).completeness(&SOURCE, at.view.as_ref(), at.seq.min(reached.seq), at.last).await?;
+        let standing = Feeds::of(ctx).completeness(&NamesRules::FEED.source, at.view.as_ref(), at.seq.min(reached.seq), at.last).await?;
         Ok(Extent { corpus, through_date: standing.through_date })
     }
 
     async fn clearance(&self, ctx: &Context, name: &str, classes: &[u8], as_of: Option<&str>) -> Result<Clearance, Problem> {
-        let mut at = position(ctx, &SOURCE, as_of).await?;
+        let mut at = position(ctx, &NamesRules::FEED.source, as_of).await?;
         let name = read_name(name)?;
         let (comparison, lag) = compare(ctx, &mut at, &name, &ClassList::new(classes), as_of.is_none()).await?;
         let notes = notes(&name, &comparison, lag);
-        let standing = Feeds::of(ctx).completeness(&SOURCE, at.view.as_ref(), at.seq, at.last).await?;
+        let standing = Feeds::of(ctx).completeness(&NamesRules::FEED.source, at.view.as_ref(), at.seq, at.last).await?;
         Ok(Clearance { comparison, through_date: standing.through_date, notes })
     }
 }

@@ -7,8 +7,7 @@ use texts::plain_words::plain_words;
 
 use super::name_arguments::{ClassList, read_name};
 use super::similar::{MinTier, Wanted};
-use crate::Change;
-use feed::filter::{self, Field, Fields, TermQuery};
+use feed::filter::{self, Element, Field, Fields, TermQuery};
 use feed::text_field;
 use operation::problem::Problem;
 
@@ -102,7 +101,7 @@ impl filter::Filter for Filter {
         })
     }
 
-    fn matches(&self, change: &Change) -> bool {
+    fn matches(&self, change: &Element<Trademark>) -> bool {
         self.takes(&change.record) && self.wanted().is_none_or(|wanted| wanted.similarity(&change.record).is_some())
     }
 }
@@ -133,7 +132,7 @@ mod tests {
             "event": "modified", "seq": 1, "recordedAt": "", "statusBefore": "dead",
             "record": { "serial": "97000001", "mark": "TRU Cool", "owner": "Hill Foods LLC", "intlClass": [9, 35], "status": "live" }
         });
-        let change: Change = serde_json::from_value(change).unwrap();
+        let change: Element<Trademark> = serde_json::from_value(change).unwrap();
         let filter_from = |json: serde_json::Value| serde_json::from_value::<Filter>(json).unwrap().normalize();
         for (filter, expected) in [
             (serde_json::json!({}), true),

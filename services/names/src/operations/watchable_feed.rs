@@ -8,10 +8,9 @@ use serde_json::{Value, json};
 use super::filter::Filter;
 use super::name_arguments::ClassList;
 use super::similar::MinTier;
-use crate::FEED;
+use crate::rules::NamesRules;
 use feed::answer_changes::DetailedChange;
 use feed::filter::Filter as _;
-use feed::query::Feed;
 use feed::watchable::WatchableFeed;
 use operation::problem::Problem;
 
@@ -38,11 +37,10 @@ pub struct WatchedEntity {
 pub type Changed = DetailedChange<Trademark>;
 
 impl WatchableFeed for Names {
+    type Rules = NamesRules;
     type Filter = Filter;
     type WatchedEntity = WatchedEntity;
     type Shown = Changed;
-
-    const FEED: Feed = FEED;
 
     fn parse_entity(entity: WatchedEntity) -> Result<(WatchedEntity, Filter), Problem> {
         let entity = WatchedEntity { min_tier: Some(entity.min_tier.unwrap_or_default()), ..entity };

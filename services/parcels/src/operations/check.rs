@@ -12,7 +12,9 @@ use texts::cook;
 use super::filter::{Filter, pin};
 use super::lead::OverLead;
 use super::watchable_feed::Parcels;
-use crate::{DISCLAIMER, FEED, rule};
+use super::{DISCLAIMER, rule};
+use crate::rules::ParcelsRules;
+use feed::RecordFeed;
 use reads::read::{Read, Reader};
 
 /// Arguments of `parcel_overassessment`.
@@ -61,7 +63,7 @@ impl Read for Arguments {
 
     async fn answer(self, _: Filter, reader: &mut Reader<Parcels>) -> Result<ParcelCheck, Problem> {
         let pin = pin("pin", &self.pin)?;
-        let found = FEED.records_by_id::<Parcel>(&reader.at, &[id(cook::COUNTY, &pin)]).await?;
+        let found = ParcelsRules::FEED.records_by_id::<Parcel>(&reader.at, &[id(cook::COUNTY, &pin)]).await?;
         let unknown = || Problem::new(ErrorCode::NotFound, format!("pin: no parcel {pin} of Cook County is recorded")).about("pin");
         let mut parcel = found.into_iter().next().flatten().ok_or_else(unknown)?;
         let (history, reasons) = (std::mem::take(&mut parcel.history), std::mem::take(&mut parcel.reasons));

@@ -13,11 +13,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use texts::cook;
 
+use super::PERMITS_MICROS;
 use super::filter::Filter;
 use super::hidden_records::{is_shown, note_hidden};
 use super::permit_lead::{Medians, PREVIEW_WALK, PermitLead, PermitTerms, PermitsPage, RedactedLead, is_large};
 use super::watchable_feed::Parcels;
-use crate::PERMITS_MICROS;
 use crate::record::Parcel;
 
 /// The days in which a permit was issued, by default.

@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use texts::{allegheny, cook};
 
+use super::DISCLAIMER;
 use super::filter::Filter;
 use super::watchable_feed::Parcels;
-use crate::DISCLAIMER;
 use reads::last_run::last_run;
 use reads::read::{Read, Reader};
 

@@ -13,7 +13,7 @@ use texts::cook;
 use super::counts;
 use super::filter::Filter;
 use super::watchable_feed::Parcels;
-use crate::{DISCLAIMER, rule};
+use super::{DISCLAIMER, rule};
 use reads::read::{Read, Reader};
 
 /// The most rows of each list without a paid key.

@@ -17,7 +17,7 @@ use super::counts;
 use super::filter::Filter;
 use super::hidden_records::{is_shown, may_be_hidden, note_hidden};
 use super::watchable_feed::Parcels;
-use crate::{DISCLAIMER, FLAGS_MICROS};
+use super::{DISCLAIMER, FLAGS_MICROS};
 use reads::read::{Read, Reader};
 
 /// The name of the tool.

@@ -83,11 +83,12 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::SOURCE;
     use crate::operations::exemption_flags::Arguments;
     use crate::operations::permit_tests::hide;
     use crate::record::TABLES;
     use crate::record::flag::Flag;
+    use crate::rules::ParcelsRules;
+    use feed::RecordFeed;
 
     fn flag(number: u32) -> Parcel {
         let pin = format!("0028F{number:05}000000");
@@ -112,7 +113,7 @@ mod tests {
         assert!(!note_of_flags(&context).await.contains("hidden"));
         hide(&context, &records[..1]).await;
         assert!(note_of_flags(&context).await.contains("left out: 1"));
-        let (totals, at) = (HiddenTotals::of(&context), position(&context, &SOURCE, None).await.unwrap().key());
+        let (totals, at) = (HiddenTotals::of(&context), position(&context, &ParcelsRules::FEED.source, None).await.unwrap().key());
         assert_eq!(totals.0.read(&at, |totals| totals.values().copied().collect::<Vec<_>>()), Some(vec![Some(1)]));
         // A total that no count gives shows that it is taken.
         totals.0.update(at, |totals| totals.values_mut().for_each(|total| *total = Some(70)));

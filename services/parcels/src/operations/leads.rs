@@ -16,7 +16,7 @@ use super::counts::{self, Counts};
 use super::filter::Filter;
 use super::lead::{LeadRow, OverLead, check_after, page};
 use super::watchable_feed::Parcels;
-use crate::{DISCLAIMER, LEADS_MICROS, rule};
+use super::{DISCLAIMER, LEADS_MICROS, rule};
 use reads::read::{Read, Reader, order_by_shown};
 
 /// The most rows without a paid key.

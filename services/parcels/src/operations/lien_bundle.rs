@@ -18,7 +18,9 @@ use texts::dollars::Dollars;
 
 use super::filter::Filter;
 use super::watchable_feed::Parcels;
-use crate::{DISCLAIMER, FEED, LIENS_MICROS};
+use super::{DISCLAIMER, LIENS_MICROS};
+use crate::rules::ParcelsRules;
+use feed::RecordFeed;
 use reads::last_run::last_run;
 use reads::read::{Read, Reader, hidden_note};
 
@@ -265,7 +267,7 @@ async fn liens(reader: &mut Reader<Parcels>, list: &str) -> Result<Vec<Lien>, Pr
 async fn report(text: &str, reader: &mut Reader<Parcels>) -> Result<LienBundle, Problem> {
     let pin = pin(text)?;
     let (own, unmatched) = (liens(reader, &lien_list(&pin)).await?, liens(reader, &unmatched_list(&pin)).await?);
-    let parcel: Option<Parcel> = FEED.records_by_id(&reader.at, &[id(COUNTY, &pin)]).await?.into_iter().next().flatten();
+    let parcel: Option<Parcel> = ParcelsRules::FEED.records_by_id(&reader.at, &[id(COUNTY, &pin)]).await?.into_iter().next().flatten();
     let doubt = if last_run(&reader.at, &TABLES, STREAM).await?.is_none() {
         Some(UNREAD)
     } else {

@@ -13,8 +13,8 @@ use super::filter::Filter;
 use super::leads::{self, PaidLeads};
 use super::lien_bundle::{self, LienBundle};
 use super::watchable_feed::Parcels;
+use super::{FLAGS_MICROS, LEADS_MICROS, LIENS_MICROS, PERMITS_MICROS};
 use super::{construction, stalled};
-use crate::{FLAGS_MICROS, LEADS_MICROS, LIENS_MICROS, PERMITS_MICROS};
 use reads::read::{Read, Reader, properties_of};
 
 /// The name of the tool that is sold by default.

@@ -14,7 +14,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use texts::cook;
 
-use crate::DISCLAIMER;
+use super::DISCLAIMER;
 use crate::record::{TABLES, masked_pin};
 use reads::read::Reader;
 

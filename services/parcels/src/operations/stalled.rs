@@ -14,11 +14,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use texts::cook;
 
+use super::PERMITS_MICROS;
 use super::filter::Filter;
 use super::hidden_records::{is_shown, note_hidden};
 use super::permit_lead::{MONTHS_PAST, Medians, PREVIEW_WALK, PermitLead, PermitTerms, PermitsPage, RedactedLead, is_large, later};
 use super::watchable_feed::Parcels;
-use crate::PERMITS_MICROS;
 
 /// What every row says about itself.
 pub(crate) const INFERENCE: &str = "an inference from status and recency, not a verified work stoppage";

@@ -5,11 +5,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::DISCLAIMER;
 use super::filter::Filter;
-use crate::{DISCLAIMER, FEED};
+use crate::rules::ParcelsRules;
 use feed::answer_changes::Changed;
 use feed::filter::Filter as _;
-use feed::query::Feed;
 use feed::watchable::WatchableFeed;
 use operation::problem::Problem;
 use webhooks::matchers::WatchMessages;
@@ -41,11 +41,10 @@ pub struct WatchedEntity {
 }
 
 impl WatchableFeed for Parcels {
+    type Rules = ParcelsRules;
     type Filter = Filter;
     type WatchedEntity = WatchedEntity;
     type Shown = Changed<Parcel>;
-
-    const FEED: Feed = FEED;
 
     fn parse_entity(entity: WatchedEntity) -> Result<(WatchedEntity, Filter), Problem> {
         if entity.pin.is_none() && entity.county.is_none() && entity.township.is_none() {

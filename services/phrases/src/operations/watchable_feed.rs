@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 
 use super::filter::Filter;
 use super::question::labelled_phrase;
-use crate::FEED;
-use feed::query::{Feed, Item};
+use crate::rules::PhrasesRules;
+use feed::query::Item;
 use feed::watchable::WatchableFeed;
 use operation::problem::Problem;
 use webhooks::matchers::WatchMessages;
@@ -62,11 +62,10 @@ impl From<Item<Phrase>> for Changed {
 }
 
 impl WatchableFeed for Phrases {
+    type Rules = PhrasesRules;
     type Filter = Filter;
     type WatchedEntity = WatchedEntity;
     type Shown = Changed;
-
-    const FEED: Feed = FEED;
 
     fn parse_entity(entity: WatchedEntity) -> Result<(WatchedEntity, Filter), Problem> {
         let phrase = labelled_phrase(&entity.phrase)?;

@@ -13,9 +13,9 @@ use schemas::views::recalls::{AGENCIES, RECORD_FIELDS, Recall};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use super::SOURCE;
 use super::rows::{Filter, ListPage, ListPlace, listed};
 use super::search::words::{Keyword, query_words};
-use crate::SOURCE;
 use feed::cursor;
 use feed::etag::{etag, matches_etag};
 use feed::history::shallow_note;

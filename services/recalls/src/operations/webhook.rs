@@ -12,8 +12,8 @@ use schemas::views::watches::SavedItem;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::SOURCE;
 use super::list::ListedRecall;
-use crate::SOURCE;
 use operation::problem::Problem;
 use operation::{Answer, Call, Definition, Method, Operation, Price};
 use reads::list_page::ListPage;

@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use feed::Source;
-use fold::records::Rules;
+use feed::{RecordFeed, Source};
 use operation::context::{Context, store_problem, stored};
 use operation::problem::Problem;
 use proofs::receipt::Receipt;
@@ -16,8 +15,7 @@ use view_store::View;
 use crate::rules::ReceiptsRules;
 
 /// The source of the service's changes.
-pub const SOURCE: Source =
-    Source { sample_days: None, ..Source::of_records(ReceiptsRules::TABLES, ReceiptsRules::CHANGES, ReceiptsRules::INPUTS) };
+pub const SOURCE: Source = ReceiptsRules::FEED.source;
 
 /// The current receipts.
 pub(crate) struct Receipts {

@@ -9,9 +9,8 @@ use texts::values::TOPICS;
 
 use super::filter::Filter;
 use super::records::Changed;
-use crate::FEED;
+use crate::rules::ResearchRules;
 use feed::filter::Filter as _;
-use feed::query::Feed;
 use feed::watchable::{WatchableFeed, watched_name};
 use operation::known_values::known_value;
 use operation::problem::Problem;
@@ -63,11 +62,11 @@ impl Entity {
 }
 
 impl WatchableFeed for Research {
+    type Rules = ResearchRules;
     type Filter = Filter;
     type WatchedEntity = WatchedEntity;
     type Shown = Changed;
 
-    const FEED: Feed = FEED;
     const ENTITY_KINDS: &'static [&'static str] = &KINDS;
 
     fn parameters() -> Vec<(&'static str, Value)> {
