@@ -125,7 +125,7 @@ fn a_service() {
                 .map(|path| format!("edit {path}"))
                 .to_vec();
         wanted.extend(
-            ["lib", "operations/filter", "operations/mod", "operations/watchable_feed", "record", "rules", "source"]
+            ["lib", "operations/filter", "operations/mod", "operations/watchable_feed", "record", "rules"]
                 .map(|file| format!("new  services/{name}/src/{file}.rs")),
         );
         wanted.push(format!("new  schemas/avro/changes.{name}.avsc"));

@@ -6,16 +6,10 @@ use feed::{Source, changes, stream};
 use super::exports::{self, RecordTable};
 use super::health;
 use super::health::{HealthFields, NoFields};
-use super::numbers::{FindIds, no_ids};
+use super::numbers::FindIds;
 use super::records::{self, Addressed};
 use crate::registration::Bundle;
 use transparency::checkpoints;
-
-/// The operations of one service, whose records are `R`.
-#[must_use]
-pub fn operations<R: Addressed>(source: Source) -> Bundle {
-    with_numbers::<R>(source, no_ids)
-}
 
 /// The operations of one service, whose records `R` are found by numbers that people know.
 #[must_use]

@@ -18,7 +18,6 @@ const SOURCES: &[(&str, &str)] = &[
     ("operations/watchable_feed", include_str!("../../templates/service/watchable_feed.rs.txt")),
     ("record", include_str!("../../templates/service/record.rs.txt")),
     ("rules", include_str!("../../templates/service/rules.rs.txt")),
-    ("source", include_str!("../../templates/service/source.rs.txt")),
 ];
 
 /// Plans the files of a new service that reads the facts of `topic`.
