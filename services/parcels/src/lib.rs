@@ -64,7 +64,7 @@ pub fn service() -> Registration {
         read::operation::<check::Arguments>(),
         read::operation::<delta::Arguments>(),
         read::operation::<pay::Arguments>().sold_by("tool", pay::PRICES),
-        read::operation::<leads::PaidArguments>(),
+        read::tool::<leads::Arguments>(),
         read::operation::<construction::Arguments>(),
         read::operation::<stalled::Arguments>(),
         read::operation::<lien_bundle::Arguments>(),

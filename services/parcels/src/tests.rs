@@ -15,12 +15,11 @@ use schemas::suppression::RECORD;
 use serde_json::{Value, json};
 
 use crate::operations::lead::LeadRow;
-use crate::operations::leads::PaidArguments;
-use crate::operations::{lien_bundle, pay};
+use crate::operations::{leads, lien_bundle, pay};
 use crate::rules::{ParcelsFact, ParcelsRules};
 use crate::service;
 use feed::RecordFeed;
-use reads::read::Read;
+use reads::read::{Read, Tool};
 
 /// A parcel with a value in every field, which depends on a number.
 fn parcel(number: u64) -> Parcel {
@@ -189,7 +188,7 @@ fn answers_name_their_rule() {
 /// Proves that the tool and the route that is paid per call cost the same, and that tools that are not built are not listed.
 #[test]
 fn paid_calls() {
-    assert_eq!(PaidArguments::definition().price, pay::Arguments::definition().price);
+    assert_eq!(leads::Arguments::tool().price, pay::Arguments::definition().price);
     let service = service().service;
     let settings = ServiceSettings::new(String::new(), String::new());
     let pay = service.operations.iter().find(|operation| operation.name == "x402_pay").unwrap();

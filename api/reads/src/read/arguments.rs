@@ -49,10 +49,10 @@ impl<T: Read> JsonSchema for Arguments<T> {
         }
         let mut fields = filter_properties::<T::Service>(generator);
         fields.retain(|name, _| T::FILTER.contains(&name.as_str()));
-        adapt_schema(&mut schema, T::DIFFERENCES);
         let properties = properties_of(&mut schema);
         properties.extend(shared);
         properties.extend(fields);
+        adapt_schema(&mut schema, T::DIFFERENCES);
         schema
     }
 }
@@ -76,7 +76,7 @@ impl<'de, T: Read> Deserialize<'de> for Arguments<T> {
     }
 }
 
-/// Makes the schema of a type's arguments that of a surface with these differences.
+/// Makes the schema of an operation's arguments that of a surface with these differences.
 fn adapt_schema(schema: &mut Schema, differences: &[Difference]) {
     for difference in differences {
         let properties = properties_of(schema);
@@ -88,8 +88,18 @@ fn adapt_schema(schema: &mut Schema, differences: &[Difference]) {
                     property["description"] = (*description).into();
                 }
             }
+            Difference::Described { argument, description } => {
+                let Some(property) = properties.get_mut(*argument) else { continue };
+                property["description"] = (*description).into();
+            }
             Difference::Without(argument) => {
                 properties.remove(*argument);
+            }
+            Difference::Required(argument) => {
+                let required = schema.ensure_object().entry("required").or_insert_with(|| Vec::<Value>::new().into());
+                if let Some(required) = required.as_array_mut() {
+                    required.push((*argument).into());
+                }
             }
             Difference::Renamed { argument, name } => {
                 let Some(property) = properties.remove(*argument) else { continue };
@@ -110,7 +120,7 @@ fn adapt_arguments(arguments: &mut Map<String, Value>, differences: &[Difference
             Difference::Default { argument, default, .. } => {
                 arguments.entry(*argument).or_insert_with(*default);
             }
-            Difference::Without(_) => {}
+            Difference::Described { .. } | Difference::Without(_) | Difference::Required(_) => {}
             Difference::Renamed { argument, name } => {
                 if let Some(value) = arguments.remove(*name) {
                     arguments.insert((*argument).to_owned(), value);
@@ -181,7 +191,9 @@ mod tests {
         let differences = [
             Difference::Default { argument: "days", default: || json!(730), description: Some("Days.") },
             Difference::Default { argument: "limit", default: || json!(200), description: None },
+            Difference::Described { argument: "county", description: "The county." },
             Difference::Without("after"),
+            Difference::Required("county"),
             Difference::Renamed { argument: "name", name: "drug" },
         ];
         let property_of = |kind: &str, more: Value| {
@@ -193,6 +205,7 @@ mod tests {
             "properties": {
                 "name": property_of("string", json!({ "minLength": 3 })),
                 "kind": property_of("string", json!({})),
+                "county": property_of("string", json!({})),
                 "days": property_of("integer", json!({ "default": 30 })),
                 "limit": property_of("integer", json!({ "default": 50 })),
                 "after": property_of("string", json!({})),
@@ -204,10 +217,11 @@ mod tests {
             "properties": {
                 "drug": property_of("string", json!({ "minLength": 3 })),
                 "kind": property_of("string", json!({})),
+                "county": { "type": "string", "description": "The county." },
                 "days": { "type": "integer", "description": "Days.", "default": 730 },
                 "limit": property_of("integer", json!({ "default": 200 })),
             },
-            "required": ["kind", "drug"],
+            "required": ["kind", "drug", "county"],
         });
         assert_eq!(schema.to_value(), expected);
 

@@ -65,9 +65,12 @@ pub trait Read: DeserializeOwned + JsonSchema + Send + 'static {
     ) -> impl Future<Output = Result<Self::Answer, Problem>> + Send;
 }
 
-/// A read whose tool differs from its route, which [`Read`] defines: in its definition (price, texts), its filter, or what its arguments are called and default
-/// to. Where the answers differ as well, [`Reader::is_tool`] tells which one is wanted.
+/// A read whose tool differs from its route, which [`Read`] defines: in its definition (price, texts), its filter, what its arguments are called and default
+/// to, or the fields of its answer. Where the answers differ in their rows, [`Reader::is_tool`] tells which one is wanted.
 pub trait Tool: Read {
+    /// The answer of the tool: that of the route, or the same with other fields.
+    type ToolAnswer: From<Self::Answer> + Serialize + JsonSchema;
+
     /// The fields of the service's filter that are arguments of the tool.
     const TOOL_FILTER: &'static [&'static str] = Self::FILTER;
     /// How the arguments of the tool differ from what the type says of them.
@@ -77,4 +80,9 @@ pub trait Tool: Read {
 
     /// What the tool is called, and what documents say about it.
     fn tool() -> Definition;
+
+    /// Takes the rows of the tool's answer out of it, see [`Read::take_rows`]. None by default.
+    fn take_tool_rows(_answer: &mut Self::ToolAnswer) -> Option<RowTexts> {
+        None
+    }
 }

@@ -3,7 +3,7 @@
 use operation::problem::Problem;
 use serde_json::Value;
 
-/// How an argument differs on one surface from what the type of the arguments says of it.
+/// How an argument differs on one surface from what the type of the arguments, or the service's filter, says of it.
 #[derive(Clone, Copy, Debug)]
 pub enum Difference {
     /// The argument has another default.
@@ -15,8 +15,17 @@ pub enum Difference {
         /// Its description on the surface; `None` if it is that of the type.
         description: Option<&'static str>,
     },
+    /// The argument has another description.
+    Described {
+        /// The name of the argument.
+        argument: &'static str,
+        /// Its description on the surface.
+        description: &'static str,
+    },
     /// The surface does not have this optional argument, which always has its default there.
     Without(&'static str),
+    /// The surface requires this argument, which is optional otherwise.
+    Required(&'static str),
     /// The argument has another name.
     Renamed {
         /// The name of the argument in the type.
@@ -38,6 +47,6 @@ pub(super) fn renamed(differences: &[Difference], own: &str) -> Option<&'static 
 pub(super) fn with_names(differences: &[Difference], problem: Problem) -> Problem {
     differences.iter().fold(problem, |problem, difference| match difference {
         Difference::Renamed { argument, name } => problem.renamed(argument, name),
-        Difference::Default { .. } | Difference::Without(_) => problem,
+        Difference::Default { .. } | Difference::Described { .. } | Difference::Without(_) | Difference::Required(_) => problem,
     })
 }

@@ -14,7 +14,7 @@ use super::reader::Reader;
 use super::row_texts::RowTexts;
 use super::shared::FilterOf;
 
-/// The tool of a read: it has the read's arguments, as the tool names them, and its answer.
+/// The tool of a read: it has the read's arguments, as the tool names them, and its answer with the fields of the tool.
 pub(super) struct ToolOf<T>(T);
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for ToolOf<T> {
@@ -37,7 +37,7 @@ impl<T: Tool> JsonSchema for ToolOf<T> {
 
 impl<T: Tool> Read for ToolOf<T> {
     type Service = T::Service;
-    type Answer = T::Answer;
+    type Answer = T::ToolAnswer;
 
     const FILTER: &'static [&'static str] = T::TOOL_FILTER;
     const LIMIT: Option<usize> = T::LIMIT;
@@ -57,11 +57,11 @@ impl<T: Tool> Read for ToolOf<T> {
         self.0.preview(filter, reader).await
     }
 
-    fn take_rows(answer: &mut T::Answer) -> Option<RowTexts> {
-        T::take_rows(answer)
+    fn take_rows(answer: &mut T::ToolAnswer) -> Option<RowTexts> {
+        T::take_tool_rows(answer)
     }
 
-    async fn answer(self, filter: FilterOf<T::Service>, reader: &mut Reader<T::Service>) -> Result<T::Answer, Problem> {
-        self.0.answer(filter, reader).await
+    async fn answer(self, filter: FilterOf<T::Service>, reader: &mut Reader<T::Service>) -> Result<T::ToolAnswer, Problem> {
+        self.0.answer(filter, reader).await.map(T::ToolAnswer::from)
     }
 }

@@ -252,6 +252,8 @@ impl Read for Arguments {
 }
 
 impl Tool for Arguments {
+    type ToolAnswer = Answer;
+
     const ABOUT_ARGUMENTS: &'static str = "Arguments of the tool `assess_fleet`.";
 
     fn tool() -> Definition {
@@ -262,6 +264,10 @@ impl Tool for Arguments {
             surface: Surface::Tool,
             ..Self::definition()
         }
+    }
+
+    fn take_tool_rows(answer: &mut Answer) -> Option<RowTexts> {
+        Self::take_rows(answer)
     }
 }
 

@@ -144,6 +144,8 @@ impl Read for Arguments {
 }
 
 impl Tool for Arguments {
+    type ToolAnswer = Events;
+
     const TOOL_DIFFERENCES: &'static [Difference] =
         &[Difference::Without("days"), Difference::Without("limit"), Difference::Without("after")];
     const ABOUT_ARGUMENTS: &'static str = "Arguments of the tool `catalyst_for_company`: one of `ticker`, `company` and `cik`.";

@@ -58,6 +58,8 @@ impl Read for Arguments {
 }
 
 impl Tool for Arguments {
+    type ToolAnswer = Events;
+
     const TOOL_DIFFERENCES: &'static [Difference] = &[
         Difference::Renamed { argument: "name", name: "drug" },
         Difference::Without("days"),

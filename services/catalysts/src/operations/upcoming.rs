@@ -110,6 +110,8 @@ impl Arguments {
 }
 
 impl Tool for Arguments {
+    type ToolAnswer = Events;
+
     /// The arguments of the paid answer reach over the full horizon.
     const TOOL_DIFFERENCES: &'static [Difference] = &[
         Difference::Default {

@@ -162,6 +162,8 @@ impl Read for Arguments {
 }
 
 impl Tool for Arguments {
+    type ToolAnswer = Document;
+
     const TOOL_DIFFERENCES: &'static [Difference] = &[Difference::Renamed { argument: "name", name: "entity" }];
     const ABOUT_ARGUMENTS: &'static str = "Arguments of `govcon_entity_watch`; one of them is required.";
 

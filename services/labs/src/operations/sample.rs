@@ -98,6 +98,8 @@ impl Read for Arguments {
 }
 
 impl Tool for Arguments {
+    type ToolAnswer = Samples;
+
     const TOOL_FILTER: &'static [&'static str] = &["category"];
     const ABOUT_ARGUMENTS: &'static str = "Arguments of `newly_funded_labs`.";
 

@@ -9,7 +9,7 @@ use feed::testing::records::RecordView;
 use feed::testing::{HOUR_MS, START_MS, World, call, text, value};
 use operation::context::Context;
 use operation::{Call, Caller, Stage};
-use reads::read::operation;
+use reads::read::{operation, tool};
 use schemas::error_code::ErrorCode;
 use schemas::key;
 use schemas::position::Seq;
@@ -121,7 +121,7 @@ async fn the_county_follows_from_the_place() {
 async fn fields_of_two_counties_are_noted() {
     const NOTE: &str = "`township` 104 is of allegheny-pa, so no parcel of cook-il matches";
     let (_world, context) = counties().await;
-    let (route, tool) = (operation::<leads::Arguments>(), operation::<leads::PaidArguments>());
+    let (route, tool) = (operation::<leads::Arguments>(), tool::<leads::Arguments>());
     for (township, is_noted) in [("104", true), ("77", false)] {
         let arguments = json!({ "county": "cook-il", "township": township });
         let unpaid = Call { stage: Stage::Preview, ..call(&context) };
@@ -130,6 +130,19 @@ async fn fields_of_two_counties_are_noted() {
         assert_eq!([preview, free.to_string(), paid.to_string()].map(|shown| shown.contains(NOTE)), [is_noted; 3], "{free} {paid}");
         assert_eq!(free["total"] == 0, is_noted, "{free}");
     }
+}
+
+/// Proves that the tool has the arguments of the route, but requires the county; and that its answer has the county, and not where whole rows are sold.
+#[test]
+fn route_and_tool() {
+    let (route, tool) = (operation::<leads::Arguments>(), tool::<leads::Arguments>());
+    let names = |schema: &Value| schema["properties"].as_object().unwrap().keys().cloned().collect::<BTreeSet<String>>();
+    assert_eq!(names(&route.input), names(&tool.input));
+    assert_eq!((route.input.get("required"), &tool.input["required"]), (None, &json!(["county"])));
+    assert_eq!(tool.input["properties"]["county"], route.input["properties"]["county"]);
+    let (of_route, of_tool) = (names(&route.output), names(&tool.output));
+    assert_eq!(of_route.difference(&of_tool).collect::<Vec<_>>(), ["payUrl"]);
+    assert_eq!(of_tool.difference(&of_route).collect::<Vec<_>>(), ["county"]);
 }
 
 /// Proves that an answer without a match does not blame the tier and advises nobody to pay: it is as empty for a key of tier pro. One with matches says what a

@@ -1,4 +1,4 @@
-//! Over-assessed parcels: `GET /api/leads`, redacted without a paid key; the tool `overassessment_leads`, paid per call.
+//! Over-assessed parcels: `GET /api/leads`, redacted without a paid key; its tool `overassessment_leads`, paid per call.
 
 use crate::record::{Parcel, RedactedParcel};
 use feed::filter::Filter as _;
@@ -17,7 +17,7 @@ use super::filter::Filter;
 use super::lead::{LeadRow, OverLead, check_after, page};
 use super::watchable_feed::Parcels;
 use super::{DISCLAIMER, LEADS_MICROS, rule};
-use reads::read::{Read, Reader, order_by_shown};
+use reads::read::{Difference, Read, Reader, Tool, order_by_shown};
 
 /// The most rows without a paid key.
 const REDACTED_ROWS_MAX: usize = 10;
@@ -33,33 +33,70 @@ pub struct Arguments {
     pub after: Option<String>,
 }
 
-/// Over-assessed parcels, whole or redacted.
+/// What a page of over-assessed parcels says about itself. Answers flatten it.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-#[schemars(rename = "ParcelLeads")]
-pub struct Leads {
+pub struct OverLeadsPage {
     /// Day of the last refresh, YYYY-MM-DD; empty before the first.
     pub updated: String,
-    /// The latest cycle of the county, `2026-mailed`; empty before the first. The county is the one that is given, or that of `township` or `class`, else Cook
-    /// County. A row names the cycle of its own neighbourhood or township.
-    pub cycle: String,
     counts: Counts,
     /// How many parcels match, over all pages.
     pub total: i64,
     /// The number of parcels in this answer.
     pub count: usize,
-    /// Send it as `after` to get the next page; null on the last one and without a paid key.
-    pub next: Option<String>,
-    /// The parcels, the largest `r` first, ties by PIN.
-    pub leads: Vec<LeadRow>,
     /// The tier of the caller's key; `free` without a key.
     pub tier: &'static str,
-    /// Where whole rows can be bought per call, with the same `township`, `class` and `minTier`.
-    pub pay_url: String,
     /// The rule and the version of the data file of classes, which `/docs` shows.
     pub rule: String,
     /// What leads are not.
     pub disclaimer: &'static str,
+}
+
+/// Over-assessed parcels, whole or redacted.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "ParcelLeads")]
+pub struct Leads {
+    /// What the page says about itself.
+    #[serde(flatten)]
+    pub page: OverLeadsPage,
+    /// The county of `cycle` and `pay_url`.
+    #[serde(skip)]
+    pub county: String,
+    /// The latest cycle of the county, `2026-mailed`; empty before the first. The county is the one that is given, or that of `township` or `class`, else Cook
+    /// County. A row names the cycle of its own neighbourhood or township.
+    pub cycle: String,
+    /// Send it as `after` to get the next page; null on the last one and without a paid key.
+    pub next: Option<String>,
+    /// The parcels, the largest `r` first, ties by PIN.
+    pub leads: Vec<LeadRow>,
+    /// Where whole rows can be bought per call, with the same `township`, `class` and `minTier`.
+    pub pay_url: String,
+}
+
+/// Over-assessed parcels, whole.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "PaidParcelLeads")]
+pub struct PaidLeads {
+    /// What the page says about itself.
+    #[serde(flatten)]
+    pub page: OverLeadsPage,
+    /// The county.
+    pub county: String,
+    /// The latest cycle of the county, `2026-mailed`; empty before the first.
+    pub cycle: String,
+    /// Send it as `after` to get the next page; null on the last one.
+    pub next: Option<String>,
+    /// The parcels, the largest `r` first, ties by PIN.
+    #[schemars(with = "Vec<OverLead>")]
+    pub leads: Vec<LeadRow>,
+}
+
+impl From<Leads> for PaidLeads {
+    fn from(answer: Leads) -> Self {
+        let Leads { page, county, cycle, next, leads, pay_url: _ } = answer;
+        Self { page, county, cycle, next, leads }
+    }
 }
 
 impl Read for Arguments {
@@ -88,6 +125,15 @@ impl Read for Arguments {
         }
     }
 
+    async fn preview(self, filter: Filter, reader: &mut Reader<Parcels>) -> Result<Option<Value>, Problem> {
+        check_after(reader, &filter, self.after.as_deref())?;
+        let counts = Counts::read(reader.context(), &reader.at, &filter).await?;
+        let found = redacted(reader, &filter, PREVIEW_ROWS).await?;
+        let leads = found.items.iter().map(Redact::redacted).collect();
+        reader.note(filter.contradiction());
+        Ok(serde_json::to_value(Preview { total: counts.total(), counts, leads }).ok())
+    }
+
     async fn answer(self, filter: Filter, reader: &mut Reader<Parcels>) -> Result<Leads, Problem> {
         let is_redacted = reader.is_limited();
         check_after(reader, &filter, self.after.as_deref())?;
@@ -105,18 +151,57 @@ impl Read for Arguments {
         reader.note(other_counties_note(&counts, county));
         let base_url = reader.context().settings.services.get("parcels").map_or("", |own| own.base_url.as_str());
         Ok(Leads {
-            updated: reader.updated().await?,
             cycle: counts::cycle(&reader.at, county).await?.cycle,
-            total: counts.total(),
-            counts,
-            count: found.items.len(),
+            county: county.to_owned(),
             next: found.next.filter(|_| !is_redacted),
-            leads: found.items.into_iter().map(|parcel| LeadRow::new(parcel, is_redacted)).collect(),
-            tier: reader.tier(),
             pay_url: pay_url(base_url, county, &filter),
-            rule: rule(),
-            disclaimer: DISCLAIMER,
+            page: OverLeadsPage {
+                updated: reader.updated().await?,
+                total: counts.total(),
+                counts,
+                count: found.items.len(),
+                tier: reader.tier(),
+                rule: rule(),
+                disclaimer: DISCLAIMER,
+            },
+            leads: found.items.into_iter().map(|parcel| LeadRow::new(parcel, is_redacted)).collect(),
         })
+    }
+}
+
+/// The tool sells whole rows, of one county.
+impl Tool for Arguments {
+    type ToolAnswer = PaidLeads;
+
+    const TOOL_DIFFERENCES: &'static [Difference] = &[
+        Difference::Required("county"),
+        Difference::Described { argument: "after", description: "Where to continue: the `next` of an earlier answer to the same query." },
+    ];
+    const ABOUT_ARGUMENTS: &'static str = "Arguments of the tool `overassessment_leads`.";
+
+    fn tool() -> Definition {
+        Definition {
+            name: "overassessment_leads",
+            summary: "Commercial parcels of a county that are assessed higher than their sold peers, with the evidence, the largest difference first.",
+            when: "Use it to find owners whose property tax is worth an appeal.",
+            surface: Surface::Tool,
+            example: json!({ "county": "cook-il", "minTier": "medium", "limit": 10 }),
+            ..paid_definition()
+        }
+    }
+}
+
+/// What the tool and the route of payments have in common.
+pub(super) fn paid_definition() -> Definition {
+    Definition {
+        description: "Each row names its ratio, the median, number and dispersion of its peers, the sale or floor area by which it is compared and the row at \
+            the publisher. Without `class`: commercial and industrial parcels. Unpaid calls get the payment terms with a preview: the counts, and 3 rows \
+            without PIN, address and evidence. Page with `after`. Public-record inference, not an appraisal.",
+        list: "leads",
+        price: Price::PerCall { micros: LEADS_MICROS, free_from: Tier::Pro },
+        errors: &[ErrorCode::AsOfInvalid, ErrorCode::CursorInvalid],
+        aliases: &[("min_tier", "minTier")],
+        ..Definition::read()
     }
 }
 
@@ -136,35 +221,7 @@ fn other_counties_note(counts: &Counts, county: &str) -> Option<String> {
     (!others.is_empty()).then(hint)
 }
 
-/// Over-assessed parcels, whole.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-#[schemars(rename = "PaidParcelLeads")]
-pub struct PaidLeads {
-    /// Day of the last refresh, YYYY-MM-DD; empty before the first.
-    pub updated: String,
-    /// The county.
-    pub county: String,
-    /// The latest cycle of the county, `2026-mailed`; empty before the first.
-    pub cycle: String,
-    counts: Counts,
-    /// How many parcels match, over all pages.
-    pub total: i64,
-    /// The number of parcels in this answer.
-    pub count: usize,
-    /// Send it as `after` to get the next page; null on the last one.
-    pub next: Option<String>,
-    /// The parcels, the largest `r` first, ties by PIN.
-    pub leads: Vec<OverLead>,
-    /// The tier of the caller's key; `free` without a key.
-    pub tier: &'static str,
-    /// The rule and the version of the data file of classes, which `/docs` shows.
-    pub rule: String,
-    /// What leads are not.
-    pub disclaimer: &'static str,
-}
-
-/// The free preview.
+/// The free preview of the paid answer.
 #[derive(Serialize)]
 struct Preview {
     counts: Counts,
@@ -178,95 +235,4 @@ async fn redacted(reader: &Reader<Parcels>, filter: &Filter, limit: usize) -> Re
     order_by_shown(&mut found.items);
     found.items.truncate(limit);
     Ok(found)
-}
-
-async fn preview(filter: &Filter, after: Option<&str>, reader: &mut Reader<Parcels>) -> Result<Option<Value>, Problem> {
-    check_after(reader, filter, after)?;
-    let counts = Counts::read(reader.context(), &reader.at, filter).await?;
-    let found = redacted(reader, filter, PREVIEW_ROWS).await?;
-    let leads = found.items.iter().map(Redact::redacted).collect();
-    reader.note(filter.contradiction());
-    Ok(serde_json::to_value(Preview { total: counts.total(), counts, leads }).ok())
-}
-
-async fn whole(filter: &Filter, after: Option<&str>, reader: &mut Reader<Parcels>) -> Result<PaidLeads, Problem> {
-    let limit = reader.limit();
-    let counts = Counts::read(reader.context(), &reader.at, filter).await?;
-    let found = page(reader, filter, limit, after).await?;
-    let county = filter.county.clone().unwrap_or_default();
-    Ok(PaidLeads {
-        updated: reader.updated().await?,
-        cycle: counts::cycle(&reader.at, &county).await?.cycle,
-        county,
-        total: counts.total(),
-        counts,
-        count: found.items.len(),
-        next: found.next,
-        leads: found.items.into_iter().map(OverLead::from).collect(),
-        tier: reader.tier(),
-        rule: rule(),
-        disclaimer: DISCLAIMER,
-    })
-}
-
-/// Arguments of the tool `overassessment_leads`.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct PaidArguments {
-    /// The county: `cook-il` or `allegheny-pa`.
-    #[schemars(length(min = 1, max = 20))]
-    pub county: String,
-    /// Where to continue: the `next` of an earlier answer to the same query.
-    #[schemars(length(min = 1, max = 2000))]
-    pub after: Option<String>,
-}
-
-/// What the tool and the route of payments have in common.
-pub(super) fn paid_definition() -> Definition {
-    Definition {
-        description: "Each row names its ratio, the median, number and dispersion of its peers, the sale or floor area by which it is compared and the row at \
-            the publisher. Without `class`: commercial and industrial parcels. Unpaid calls get the payment terms with a preview: the counts, and 3 rows \
-            without PIN, address and evidence. Page with `after`. Public-record inference, not an appraisal.",
-        list: "leads",
-        price: Price::PerCall { micros: LEADS_MICROS, free_from: Tier::Pro },
-        errors: &[ErrorCode::AsOfInvalid, ErrorCode::CursorInvalid],
-        aliases: &[("min_tier", "minTier")],
-        ..Definition::read()
-    }
-}
-
-/// The filter of a county.
-fn filter_of(county: &str, given: Filter) -> Result<Filter, Problem> {
-    Filter { county: Some(county.to_owned()), ..given }.normalize()
-}
-
-impl Read for PaidArguments {
-    type Service = Parcels;
-    type Answer = PaidLeads;
-
-    const FILTER: &'static [&'static str] = &["township", "class", "minTier"];
-    const LIMIT: Option<usize> = Some(50);
-
-    fn definition() -> Definition {
-        Definition {
-            name: "overassessment_leads",
-            summary: "Commercial parcels of a county that are assessed higher than their sold peers, with the evidence, the largest difference first.",
-            when: "Use it to find owners whose property tax is worth an appeal.",
-            surface: Surface::Tool,
-            example: json!({ "county": "cook-il", "minTier": "medium", "limit": 10 }),
-            ..paid_definition()
-        }
-    }
-
-    fn filter(&self, given: Filter) -> Result<Filter, Problem> {
-        filter_of(&self.county, given)
-    }
-
-    async fn preview(self, filter: Filter, reader: &mut Reader<Parcels>) -> Result<Option<Value>, Problem> {
-        preview(&filter, self.after.as_deref(), reader).await
-    }
-
-    async fn answer(self, filter: Filter, reader: &mut Reader<Parcels>) -> Result<PaidLeads, Problem> {
-        whole(&filter, self.after.as_deref(), reader).await
-    }
 }

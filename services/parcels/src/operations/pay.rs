@@ -110,7 +110,7 @@ impl JsonSchema for Paid {
 
 /// A tool with its arguments.
 enum Sold {
-    Leads(leads::PaidArguments),
+    Leads { county: String, arguments: leads::Arguments },
     Liens(lien_bundle::Arguments),
     Flags(exemption_flags::Arguments),
     Construction(construction::Arguments),
@@ -162,7 +162,7 @@ impl Arguments {
             return Ok(Sold::Stalled(stalled::Arguments { min_amount, after: self.after }));
         }
         self.refuse(&[min_amount])?;
-        Ok(Sold::Leads(leads::PaidArguments { county: self.required("county", &self.county)?, after: self.after }))
+        Ok(Sold::Leads { county: self.required("county", &self.county)?, arguments: leads::Arguments { after: self.after } })
     }
 }
 
@@ -189,7 +189,7 @@ impl Read for Arguments {
 
     fn filter(&self, given: Filter) -> Result<Filter, Problem> {
         match self.clone().sold(&given)? {
-            Sold::Leads(tool) => tool.filter(given),
+            Sold::Leads { county, arguments } => arguments.filter(Filter { county: Some(county), ..given }),
             Sold::Liens(tool) => tool.filter(given),
             Sold::Flags(tool) => tool.filter(given),
             Sold::Construction(tool) => tool.filter(given),
@@ -199,7 +199,7 @@ impl Read for Arguments {
 
     async fn preview(self, filter: Filter, reader: &mut Reader<Parcels>) -> Result<Option<Value>, Problem> {
         match self.sold(&Filter::default())? {
-            Sold::Leads(tool) => tool.preview(filter, reader).await,
+            Sold::Leads { arguments, .. } => arguments.preview(filter, reader).await,
             Sold::Liens(tool) => tool.preview(filter, reader).await,
             Sold::Flags(tool) => tool.preview(filter, reader).await,
             Sold::Construction(tool) => tool.preview(filter, reader).await,
@@ -209,7 +209,7 @@ impl Read for Arguments {
 
     async fn answer(self, filter: Filter, reader: &mut Reader<Parcels>) -> Result<Paid, Problem> {
         Ok(match self.sold(&Filter::default())? {
-            Sold::Leads(tool) => Paid::Leads(Box::new(tool.answer(filter, reader).await?)),
+            Sold::Leads { arguments, .. } => Paid::Leads(Box::new(PaidLeads::from(arguments.answer(filter, reader).await?))),
             Sold::Liens(tool) => Paid::Liens(Box::new(tool.answer(filter, reader).await?)),
             Sold::Flags(tool) => Paid::Flags(Box::new(tool.answer(filter, reader).await?)),
             Sold::Construction(tool) => Paid::Construction(Box::new(tool.answer(filter, reader).await?)),
