@@ -20,6 +20,7 @@ use schemas::position::Seq;
 use schemas::topics::{self, Topic};
 use table_file::Format;
 use upstreams::Upstream;
+use upstreams::shopify::Options as ShopifyOptions;
 
 use args::{ALL, RECORDS};
 pub(crate) use args::{AccountsCommand, Command, KeysCommand, ReceiptKeysCommand, ReceiptsCommand, StatusFormat, WebhooksCommand, values};
@@ -115,7 +116,8 @@ async fn ingest_upstream(engine: &Arc<Engine>, upstream: &'static dyn Upstream, 
             Ok(outcome) => {
                 let run = outcome.run;
                 let counts = format!("{}: {} seen, {} appended, {} rejected", outcome.stream, run.seen, run.appended, run.rejected);
-                let is_no_store_due = run.pages == 0 && !settings.shopify.stores.is_empty();
+                let has_stores = settings.own.get::<ShopifyOptions>().is_some_and(|options| !options.stores.is_empty());
+                let is_no_store_due = run.pages == 0 && has_stores;
                 let reason = if is_no_store_due { NO_STORE_DUE } else { run.reason.as_str() };
                 output.note(&if reason.is_empty() { counts } else { format!("{counts}; {reason}") });
             }

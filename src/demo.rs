@@ -18,8 +18,8 @@ use jiff::{Timestamp, ToSpan};
 use schemas::clock::{Clock, SimulatedClock};
 use schemas::views::engine::VIEW as ENGINE_VIEW;
 use simulator::{Burst, Options, Simulator, When};
-use upstreams::shopify_options::Options as ShopifyOptions;
-use upstreams::{Settings, Stream};
+use upstreams::shopify::Options as ShopifyOptions;
+use upstreams::{OwnOptions, Settings, Stream};
 
 use crate::api_settings::public_url;
 use crate::config::{Config, NicheEntry, ShopifySection, StoreEntry, socket_address};
@@ -444,8 +444,10 @@ async fn sync(engine: &Arc<Engine>, streams: &[&'static str], is_every_store_due
             Ok(settings) => {
                 // A run reads the days since the last one in any case.
                 let window_days = if MENTIONS_UPSTREAMS.contains(&name) { 0 } else { settings.window_days };
-                let shopify = ShopifyOptions { is_every_store_due, ..settings.shopify };
-                let settings = Settings { shopify, window_days, ..settings };
+                let of_stores = settings.own.get::<ShopifyOptions>().cloned();
+                let of_stores = of_stores.map(|options| OwnOptions::new(ShopifyOptions { is_every_store_due, ..options }));
+                let own = of_stores.unwrap_or_else(|| settings.own.clone());
+                let settings = Settings { own, window_days, ..settings };
                 match engine.runner.sync_streams(upstream, &settings, streams).await {
                     Ok(results) => results.iter().flatten().map(|outcome| outcome.run.appended).sum::<i64>(),
                     Err(error) => {

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::error::Error as StdError;
 use std::fs::File;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -36,8 +37,9 @@ use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
 use transparency::memory::Memory;
 use transparency::witness::RecordPlace;
-use upstreams::shopify_options::{Options as ShopifyOptions, Store};
-use upstreams::{Manifest, Settings as UpstreamSettings, Stream, Upstream};
+use upstreams::cook::Options as CookOptions;
+use upstreams::shopify::{Options as ShopifyOptions, Store};
+use upstreams::{Manifest, OwnOptions, Settings as UpstreamSettings, Stream, Upstream};
 use view_store::ViewStore;
 use view_store::following_view::FollowingView;
 
@@ -393,7 +395,7 @@ fn next_runs(config: &Config) -> NextRuns {
 pub(crate) fn upstream_settings(config: &Config, name: &str) -> Result<UpstreamSettings, config::Error> {
     let section = config.sections.upstreams.get(name);
     let section = section.ok_or_else(|| config.invalid(&format!("upstreams.{name}"), "this section is missing"))?.clone();
-    let shopify = if name == ShopifySection::UPSTREAM { shopify_options(&config.shopify) } else { ShopifyOptions::default() };
+    let own = own_options(config, name, section.ptaxsim_path);
     Ok(UpstreamSettings {
         base_url: section.base_url.or_else(|| config.sections.upstreams_base_url.clone()),
         api_key: section.api_key,
@@ -401,9 +403,16 @@ pub(crate) fn upstream_settings(config: &Config, name: &str) -> Result<UpstreamS
         requests_per_second: section.requests_per_second,
         window_days: section.window_days.get(),
         backfill_days: section.backfill_days,
-        shopify,
-        ptaxsim_path: section.ptaxsim_path,
+        own,
     })
+}
+
+/// The options that only an upstream has.
+fn own_options(config: &Config, name: &str, ptaxsim_path: Option<PathBuf>) -> OwnOptions {
+    if name == ShopifySection::UPSTREAM {
+        return OwnOptions::new(shopify_options(&config.shopify));
+    }
+    ptaxsim_path.map(|ptaxsim_path| OwnOptions::new(CookOptions { ptaxsim_path })).unwrap_or_default()
 }
 
 fn shopify_options(section: &ShopifySection) -> ShopifyOptions {

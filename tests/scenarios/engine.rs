@@ -29,8 +29,8 @@ use simulator::{Entry, Options, Simulator};
 use table_file::Format;
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
-use upstreams::Settings;
-use upstreams::shopify_options::{Options as ShopifyOptions, Store};
+use upstreams::shopify::{Options as ShopifyOptions, Store};
+use upstreams::{OwnOptions, Settings};
 use view_store::embedded::EmbeddedStore;
 use view_store::{View, ViewStore};
 
@@ -131,8 +131,8 @@ impl SimulatedUpstreams {
         // Each run of a later day polls all stores.
         let store = |(host, niche): &(&str, &str)| Store { host: (*host).to_owned(), niche: (*niche).to_owned(), interval_s: 86_400 };
         let stores = simulator::STORES.iter().map(store).collect();
-        let shopify = ShopifyOptions { stores, ..ShopifyOptions::default() };
-        Settings { shopify, api_key: Some(simulator::KEY.to_owned()), ..settings(&self.base_url) }
+        let own = OwnOptions::new(ShopifyOptions { stores, ..ShopifyOptions::default() });
+        Settings { own, api_key: Some(simulator::KEY.to_owned()), ..settings(&self.base_url) }
     }
 }
 
@@ -145,8 +145,7 @@ pub(crate) fn settings(base_url: &str) -> Settings {
         requests_per_second: 10_000.0,
         window_days: 365,
         backfill_days: 0,
-        shopify: ShopifyOptions::default(),
-        ptaxsim_path: None,
+        own: OwnOptions::default(),
     }
 }
 

@@ -5,7 +5,8 @@ use std::path::Path;
 use ingest::Outcome;
 use rusqlite::Connection;
 use schemas::topics::PARCELS;
-use upstreams::Settings;
+use upstreams::cook::Options;
+use upstreams::{OwnOptions, Settings};
 
 use crate::engine::{Engine, fixed_clock, settings};
 
@@ -31,7 +32,8 @@ async fn a_file_is_read_by_runs() {
     let path = dir.path().join("ptaxsim.db");
     execute(&path, &(TABLE.to_owned() + &row(2023, "16012160010000", "100", 10_000) + &row(2024, "16012160010000", "203", 0)));
     let engine = Engine::open_with(&dir.path().join("data"), fixed_clock(), &["recalls"]).await;
-    let settings_with = |path: Option<&Path>| Settings { ptaxsim_path: path.map(Path::to_owned), ..settings("http://127.0.0.1:1") };
+    let options = |path: &Path| OwnOptions::new(Options { ptaxsim_path: path.to_owned() });
+    let settings_with = |path: Option<&Path>| Settings { own: path.map(options).unwrap_or_default(), ..settings("http://127.0.0.1:1") };
     let cook = upstreams::by_name("cook").unwrap();
     let run = async |settings: Settings| engine.runner.sync_streams(cook, &settings, &[STREAM]).await.unwrap().remove(0);
     let counts = |outcome: Outcome| (outcome.run.pages, outcome.run.seen, outcome.run.appended);

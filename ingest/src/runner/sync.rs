@@ -258,7 +258,7 @@ impl<'a> SyncRun<'a> {
         } else {
             let full_after_ms = i64::try_from(self.upstream.manifest().full_after.as_millis()).unwrap_or(i64::MAX);
             run.full = self.stream.snapshot || last.last_full_at == 0 || now_ms.saturating_sub(last.last_full_at) > full_after_ms;
-            let window_days = self.settings.window_days.min(self.upstream.window_days_max());
+            let window_days = self.settings.window_days.min(self.upstream.capabilities().window_days_max.unwrap_or(u32::MAX));
             let window_days = window::days_back(row.last_finished.as_ref(), today, window_days);
             let settings = Settings { window_days, ..self.settings.clone() };
             let recent = || today.checked_sub(i64::from(window_days).days()).ok();

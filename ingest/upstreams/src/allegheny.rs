@@ -28,7 +28,8 @@ use serde::{Deserialize, Serialize};
 use self::roll::Areas;
 use crate::ckan::{self, PAGE_ROWS_MAX, Query, Records};
 use crate::{
-    Answer, Incomplete, Licence, Manifest, Observation, Page, Request, RunMemory, Settings, Stream, Upstream, UpstreamError, Window, json,
+    Answer, Capabilities, Incomplete, Licence, Manifest, Observation, Page, Request, RunMemory, Settings, Stream, Upstream, UpstreamError,
+    Window, json,
 };
 
 const ORIGIN: &str = "https://data.wprdc.org";
@@ -201,8 +202,8 @@ impl Upstream for Allegheny {
         [br#"{"success":true,"result":{"records":["#, raw, b"]}}"].concat()
     }
 
-    fn memory(&self) -> Option<&dyn RunMemory> {
-        Some(self)
+    fn capabilities(&self) -> Capabilities<'_> {
+        Capabilities { memory: Some(self), ..Capabilities::default() }
     }
 }
 

@@ -25,11 +25,13 @@ use schemas::topics::{PARCELS, PERMITS, SALES, Topic};
 use serde::{Deserialize, Serialize};
 use texts::cook::TOWNSHIPS;
 
+pub use self::ptaxsim::Options;
 use self::rows::{Rows, Stages};
 use self::streams::{ADDRESSES, APPEALS, EXEMPT, PERMITS_STREAM, PTAXSIM, SALES_STREAM, UNIVERSE, VALUES};
 use crate::socrata::{self, KeyColumn, Keyset};
 use crate::{
-    Answer, Licence, LocalFiles, Manifest, Page, Request, RunMemory, Settings, Stream, Upstream, UpstreamError, Window, json, rolls,
+    Answer, Capabilities, Licence, LocalFiles, Manifest, Page, Request, RunMemory, Settings, Stream, Upstream, UpstreamError, Window, json,
+    rolls,
 };
 
 const ORIGIN: &str = "https://datacatalog.cookcountyil.gov";
@@ -195,12 +197,8 @@ impl Upstream for Cook {
         Ok(page)
     }
 
-    fn memory(&self) -> Option<&dyn RunMemory> {
-        Some(self)
-    }
-
-    fn local_files(&self) -> Option<&dyn LocalFiles> {
-        Some(self)
+    fn capabilities(&self) -> Capabilities<'_> {
+        Capabilities { memory: Some(self), local_files: Some(self), ..Capabilities::default() }
     }
 }
 

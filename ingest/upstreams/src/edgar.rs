@@ -41,7 +41,9 @@ use self::business_days::{business_day, next_business_day, through};
 use self::fields::{COMPANY_CHARS_MAX, accession, cik, cik_of, filing, form, item, observed};
 use self::files::{declared, file, is_missing, is_page};
 use self::streams::{BACK_OFF, CURRENT, DATA_ORIGIN, INDEX, ORIGIN, OWNERSHIP, PDUFA, SUBMISSIONS, TICKERS, XBRL};
-use crate::{Answer, KnownRecords, Licence, Manifest, Page, Request, Settings, Stream, Upstream, UpstreamError, Window, json};
+use crate::{
+    Answer, Capabilities, KnownRecords, Licence, Manifest, Page, Request, Settings, Stream, Upstream, UpstreamError, Window, json,
+};
 
 /// The minimum interval of the streams that read indexes, which are published daily.
 const HOURS_2: Duration = Duration::from_secs(2 * 3_600);
@@ -139,10 +141,6 @@ impl Upstream for Edgar {
         }
     }
 
-    fn window_days_max(&self) -> u32 {
-        WINDOW_DAYS_MAX
-    }
-
     fn request(&self, stream: &Stream, cursor: &UpstreamCursor, settings: &Settings) -> Result<Request, UpstreamError> {
         declared(stream, settings)?;
         match stream.name {
@@ -184,8 +182,8 @@ impl Upstream for Edgar {
         }
     }
 
-    fn known_records(&self) -> Option<&dyn KnownRecords> {
-        Some(self)
+    fn capabilities(&self) -> Capabilities<'_> {
+        Capabilities { known_records: Some(self), window_days_max: Some(WINDOW_DAYS_MAX), ..Capabilities::default() }
     }
 }
 

@@ -26,8 +26,8 @@ use self::query::{HOST, ORIGIN, PAGES_MAX, PATH, next_query};
 use crate::drift::FieldCounts;
 use crate::json::{self, Field, Records};
 use crate::{
-    Answer, Incomplete, KnownRecords, Licence, Manifest, Observation, Page, Request, Settings, Stream, Upstream, UpstreamError, Window,
-    drift, text,
+    Answer, Capabilities, Incomplete, KnownRecords, Licence, Manifest, Observation, Page, Request, Settings, Stream, Upstream,
+    UpstreamError, Window, drift, text,
 };
 
 const PAGE_RECORDS: usize = 100;
@@ -152,8 +152,8 @@ impl Upstream for FederalRegister {
         document.unwrap_or_else(|| [br#"{"count":1,"results":["#, raw, b"]}"].concat())
     }
 
-    fn known_records(&self) -> Option<&dyn KnownRecords> {
-        Some(self)
+    fn capabilities(&self) -> Capabilities<'_> {
+        Capabilities { known_records: Some(self), ..Capabilities::default() }
     }
 }
 

@@ -20,7 +20,9 @@ use serde::{Deserialize, Serialize};
 
 use self::dataset::Dataset;
 use crate::socrata::{self, KeyColumn, Keyset};
-use crate::{Answer, Licence, Manifest, Observation, Page, Reject, Request, Settings, Stream, Upstream, UpstreamError, Window, json};
+use crate::{
+    Answer, Capabilities, Licence, Manifest, Observation, Page, Reject, Request, Settings, Stream, Upstream, UpstreamError, Window, json,
+};
 
 const ORIGIN: &str = "https://data.transportation.gov";
 const CENSUS: &str = "fmcsa.census";
@@ -241,9 +243,9 @@ impl Upstream for Fmcsa {
         Ok(page)
     }
 
-    fn is_ordered(&self, stream: &Stream) -> bool {
+    fn capabilities(&self) -> Capabilities<'_> {
         // Of the changes of an authority the last one counts, and it comes last.
-        stream.name == AUTHORITY
+        Capabilities { ordered_streams: &[AUTHORITY], ..Capabilities::default() }
     }
 }
 

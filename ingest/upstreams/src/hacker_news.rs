@@ -28,8 +28,8 @@ use self::story::{EXPECTED, Mapped, Story, hour_of, removed};
 use crate::drift::FieldCounts;
 use crate::json::{self, Field, Records};
 use crate::{
-    Answer, Incomplete, Licence, Manifest, Observation, Page, Request, RunMemory, Settings, Stream, Upstream, UpstreamError, Window, drift,
-    text,
+    Answer, Capabilities, Incomplete, Licence, Manifest, Observation, Page, Request, RunMemory, Settings, Stream, TimedRecords, Upstream,
+    UpstreamError, Window, drift, text,
 };
 
 const ORIGIN: &str = "https://hn.algolia.com";
@@ -99,6 +99,12 @@ impl Upstream for HackerNews {
         self.map_at(stream, cursor, answer, end)
     }
 
+    fn capabilities(&self) -> Capabilities<'_> {
+        Capabilities { memory: Some(self), timed_records: Some(self), ..Capabilities::default() }
+    }
+}
+
+impl TimedRecords for HackerNews {
     fn map_at(&self, stream: &Stream, cursor: &UpstreamCursor, answer: &Answer, at: Timestamp) -> Result<Page, UpstreamError> {
         let mut cursor: Cursor = json::read_cursor(stream.name, cursor)?;
         let mut page = Page::default();
@@ -133,10 +139,6 @@ impl Upstream for HackerNews {
         }
         next(stream, cursor, stories, at, &mut page);
         Ok(page)
-    }
-
-    fn memory(&self) -> Option<&dyn RunMemory> {
-        Some(self)
     }
 }
 

@@ -26,10 +26,10 @@ mod live_page;
 pub mod nhtsa;
 pub mod nih_reporter;
 pub mod openfda;
+pub mod own_options;
 mod rolls;
 pub mod sam_exclusions;
 pub mod shopify;
-pub mod shopify_options;
 pub mod socrata;
 pub mod sos;
 mod stored_fields;
@@ -42,9 +42,10 @@ pub mod wikimedia;
 mod xml;
 mod xml_records;
 
+pub use own_options::OwnOptions;
 pub use upstream::{
-    Answer, BackOffRule, Budget, Download, Failures, FilePages, Files, Incomplete, KnownRecords, Licence, LocalFiles, Manifest,
-    Observation, Page, Reject, Request, RunMemory, Settings, Stream, Upstream, UpstreamError, Window,
+    Answer, BackOffRule, Budget, Capabilities, Download, Failures, FilePages, Files, FullReads, Incomplete, KnownRecords, Licence,
+    LocalFiles, Manifest, Observation, Page, Reject, Request, RunMemory, Settings, Stream, TimedRecords, Upstream, UpstreamError, Window,
 };
 
 /// THE LIST of upstreams.

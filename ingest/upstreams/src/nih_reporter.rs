@@ -27,7 +27,10 @@ use serde_json::value::RawValue;
 
 use crate::drift::FieldCounts;
 use crate::json::{self, Field, Object, Records};
-use crate::{Answer, Incomplete, Licence, Manifest, Page, Request, Settings, Stream, Upstream, UpstreamError, Window, drift, text};
+use crate::{
+    Answer, Capabilities, FullReads, Incomplete, Licence, Manifest, Page, Request, Settings, Stream, Upstream, UpstreamError, Window,
+    drift, text,
+};
 use project::{EXPECTED, Project, id_of, observe};
 
 const ORIGIN: &str = "https://api.reporter.nih.gov";
@@ -179,13 +182,6 @@ impl Upstream for NihReporter {
         json::write_cursor(Cursor::month(from.min(window.to), window.to))
     }
 
-    fn full_from(&self, _stream: &Stream, today: Date, settings: &Settings) -> Option<Date> {
-        Some(match settings.backfill_days {
-            0 => first_day(today),
-            days => today.saturating_sub(i64::from(days).days()),
-        })
-    }
-
     fn request(&self, stream: &Stream, cursor: &UpstreamCursor, _settings: &Settings) -> Result<Request, UpstreamError> {
         let cursor: Cursor = json::read_cursor(stream.name, cursor)?;
         let mut criteria = json!({"date_added": {"from_date": cursor.from, "to_date": cursor.to}, "exclude_subprojects": true});
@@ -234,6 +230,19 @@ impl Upstream for NihReporter {
 
     fn single(&self, _stream: &Stream, raw: &[u8]) -> Vec<u8> {
         [br#"{"meta":{"total":1},"results":["#, raw, b"]}"].concat()
+    }
+
+    fn capabilities(&self) -> Capabilities<'_> {
+        Capabilities { full_reads: Some(self), ..Capabilities::default() }
+    }
+}
+
+impl FullReads for NihReporter {
+    fn full_from(&self, _stream: &Stream, today: Date, settings: &Settings) -> Date {
+        match settings.backfill_days {
+            0 => first_day(today),
+            days => today.saturating_sub(i64::from(days).days()),
+        }
     }
 }
 

@@ -27,8 +27,8 @@ use self::layout::Layout;
 use self::row::STREAM;
 use crate::archive::ZIP_MAGIC;
 use crate::{
-    Answer, Download, FilePages, Files, Licence, Manifest, Page, Request, RunMemory, Settings, Stream, Upstream, UpstreamError, Window,
-    drift, json,
+    Answer, Capabilities, Download, FilePages, Files, Licence, Manifest, Page, Request, RunMemory, Settings, Stream, Upstream,
+    UpstreamError, Window, drift, json,
 };
 
 const ORIGIN: &str = "https://api.sam.gov";
@@ -119,12 +119,8 @@ impl Upstream for SamExclusions {
         raw.to_vec()
     }
 
-    fn memory(&self) -> Option<&dyn RunMemory> {
-        Some(self)
-    }
-
-    fn files(&self) -> Option<&dyn Files> {
-        Some(self)
+    fn capabilities(&self) -> Capabilities<'_> {
+        Capabilities { memory: Some(self), files: Some(self), ..Capabilities::default() }
     }
 }
 

@@ -24,8 +24,8 @@ use schemas::topics::STOCK;
 use self::cursor::{Cursor, Memories, Memory, Poll, Step};
 use self::product::{PageOfProducts, products};
 use crate::{
-    Answer, Budget, Failures, Licence, Manifest, Observation, Page, Request, RunMemory, Settings, Stream, Upstream, UpstreamError, Window,
-    json,
+    Answer, Budget, Capabilities, Failures, Licence, Manifest, Observation, Page, Request, RunMemory, Settings, Stream, TimedRecords,
+    Upstream, UpstreamError, Window, json,
 };
 
 /// How many products a store is asked for at once: the most that it gives.
@@ -68,6 +68,26 @@ static MANIFEST: Manifest = Manifest {
     full_after: Duration::from_secs(7 * 86_400),
 };
 
+/// What only this upstream has in its settings.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// The stores that are polled.
+    pub stores: Vec<Store>,
+    /// Whether each store is polled by every sync, also before its interval has passed. Only demos do so.
+    pub is_every_store_due: bool,
+}
+
+/// A store that is polled.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Store {
+    /// The host name of the store.
+    pub host: String,
+    /// The key of the niche that its items belong to.
+    pub niche: String,
+    /// The interval between two polls, in seconds.
+    pub interval_s: u32,
+}
+
 /// The upstream.
 #[derive(Debug)]
 pub struct Shopify;
@@ -86,7 +106,8 @@ impl Upstream for Shopify {
         let cursor: Cursor = json::read_cursor(stream.name, cursor)?;
         let stop = |reason: &str| UpstreamError::Stop { stream: stream.name, field: "cursor".to_owned(), reason: reason.to_owned() };
         let poll = cursor.open().ok_or_else(|| stop("names no store to poll"))?;
-        if !settings.shopify.stores.iter().any(|store| store.host == poll.host) {
+        let is_configured = |options: &Options| options.stores.iter().any(|store| store.host == poll.host);
+        if !settings.own.get::<Options>().is_some_and(is_configured) {
             return Err(stop("names a store that is not configured any more"));
         }
         let (path, media_types) = match poll.step {
@@ -111,6 +132,16 @@ impl Upstream for Shopify {
         self.map_at(stream, cursor, answer, midnight)
     }
 
+    fn single(&self, _stream: &Stream, raw: &[u8]) -> Vec<u8> {
+        raw.to_vec()
+    }
+
+    fn capabilities(&self) -> Capabilities<'_> {
+        Capabilities { memory: Some(self), failures: Some(self), timed_records: Some(self), ..Capabilities::default() }
+    }
+}
+
+impl TimedRecords for Shopify {
     fn map_at(&self, stream: &Stream, cursor: &UpstreamCursor, answer: &Answer, at: Timestamp) -> Result<Page, UpstreamError> {
         let mut cursor: Cursor = json::read_cursor(stream.name, cursor)?;
         if cursor.is_replay {
@@ -126,18 +157,6 @@ impl Upstream for Shopify {
         page.next = Some(json::write_cursor(cursor.after_turn()));
         Ok(page)
     }
-
-    fn single(&self, _stream: &Stream, raw: &[u8]) -> Vec<u8> {
-        raw.to_vec()
-    }
-
-    fn memory(&self) -> Option<&dyn RunMemory> {
-        Some(self)
-    }
-
-    fn failures(&self) -> Option<&dyn Failures> {
-        Some(self)
-    }
 }
 
 impl RunMemory for Shopify {
@@ -150,18 +169,12 @@ impl RunMemory for Shopify {
         at: Timestamp,
     ) -> UpstreamCursor {
         let memories: Memories = json::read_cursor(stream.name, memory).unwrap_or_default();
-        let polls = settings.shopify.stores.iter().map(|store| {
+        let options = settings.own.get::<Options>().cloned().unwrap_or_default();
+        let polls = options.stores.into_iter().map(|store| {
             let memory = memories.stores.get(&store.host).cloned().unwrap_or_default();
-            let is_due = settings.shopify.is_every_store_due || memory.is_due(i64::from(store.interval_s), at);
+            let is_due = options.is_every_store_due || memory.is_due(i64::from(store.interval_s), at);
             let step = if is_due { Step::first(&memory, at) } else { Step::Done };
-            Poll {
-                host: store.host.clone(),
-                niche: store.niche.clone(),
-                interval_s: i64::from(store.interval_s),
-                step,
-                memory,
-                ..Poll::default()
-            }
+            Poll { host: store.host, niche: store.niche, interval_s: i64::from(store.interval_s), step, memory, ..Poll::default() }
         });
         json::write_cursor(Cursor { polls: polls.collect(), turn: 0, is_replay: false }.at_open_poll())
     }

@@ -23,7 +23,8 @@ use serde::{Deserialize, Serialize};
 
 use self::registers::{REGISTERS, Register, Scope};
 use crate::{
-    Answer, FilePages, Files, Licence, Manifest, Page, Request, Settings, Stream, Upstream, UpstreamError, Window, drift, json, socrata,
+    Answer, Capabilities, FilePages, Files, Licence, Manifest, Page, Request, Settings, Stream, Upstream, UpstreamError, Window, drift,
+    json, socrata,
 };
 
 /// The rows of a page.
@@ -140,8 +141,8 @@ impl Upstream for Sos {
         Ok(page)
     }
 
-    fn files(&self) -> Option<&dyn Files> {
-        Some(self)
+    fn capabilities(&self) -> Capabilities<'_> {
+        Capabilities { files: Some(self), ..Capabilities::default() }
     }
 }
 

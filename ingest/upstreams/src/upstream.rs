@@ -1,5 +1,5 @@
 //! The definition of an upstream: a description and three pure functions. The runner in `ingest` does everything else. What only some upstreams need
-//! are traits of their own: [`RunMemory`], [`KnownRecords`], [`Files`], [`LocalFiles`] and [`Failures`].
+//! are [`Capabilities`], most of them traits of their own.
 //!
 //! A **stream** is one dataset or endpoint of an upstream: a flat file and an API of one agency are two streams. Each stream has its own
 //! cursor, sync runs and completeness, so one broken stream does not stop the others.
@@ -18,7 +18,7 @@ use schemas::position::UpstreamCursor;
 use schemas::topics::Topic;
 
 use crate::field_counts::FieldCounts;
-use crate::shopify_options;
+use crate::own_options::OwnOptions;
 
 /// One stream of an upstream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,7 +74,7 @@ pub struct Manifest {
 }
 
 /// Configuration of one upstream, `[upstreams.NAME]`.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default)]
 pub struct Settings {
     /// Replaces scheme and host of each of its hosts, when set; without a slash at the end.
     pub base_url: Option<String>,
@@ -88,10 +88,8 @@ pub struct Settings {
     pub window_days: u32,
     /// How many days back a full read goes, for upstreams that can be read from any day on; 0 for the upstream's own default.
     pub backfill_days: u32,
-    /// What only upstream `shopify` has.
-    pub shopify: shopify_options::Options,
-    /// What only upstream `cook` has: the path of a copy of the database file PTAXSIM on this machine.
-    pub ptaxsim_path: Option<PathBuf>,
+    /// What only this upstream has.
+    pub own: OwnOptions,
 }
 
 impl Settings {
@@ -317,18 +315,6 @@ pub trait Upstream: Send + Sync + 'static {
     /// `map`.
     fn start(&self, stream: &Stream, window: &Window, settings: &Settings) -> UpstreamCursor;
 
-    /// Returns the first day of a full read, if full reads of the stream show every record that was published since. The runner then
-    /// withdraws the records that two full reads in a row lack; no full read begins later than an earlier one. `None` by default: full reads
-    /// withdraw nothing.
-    fn full_from(&self, _stream: &Stream, _today: Date, _settings: &Settings) -> Option<Date> {
-        None
-    }
-
-    /// How many days a window without an outage goes back at most, whatever `window_days` says. After an outage the runner goes further back.
-    fn window_days_max(&self) -> u32 {
-        u32::MAX
-    }
-
     /// Builds the request at a cursor.
     ///
     /// # Errors
@@ -341,50 +327,40 @@ pub trait Upstream: Send + Sync + 'static {
     /// When the answer as a whole is refused.
     fn map(&self, stream: &Stream, cursor: &UpstreamCursor, answer: &Answer, today: Date) -> Result<Page, UpstreamError>;
 
-    /// Maps the answer at a cursor that was received at a time, for a stream whose records hold that time. By default [`Self::map`] with the
-    /// day of that time in UTC.
-    ///
-    /// # Errors
-    /// When the answer as a whole is refused.
-    fn map_at(&self, stream: &Stream, cursor: &UpstreamCursor, answer: &Answer, at: Timestamp) -> Result<Page, UpstreamError> {
-        self.map(stream, cursor, answer, at.to_zoned(TimeZone::UTC).date())
-    }
-
-    /// Whether a later page of a run may show a key again, as a newer version of the record. By default the first one counts, since most
-    /// upstreams list records in an order that shifts while it is read.
-    fn is_ordered(&self, _stream: &Stream) -> bool {
-        false
-    }
-
     /// Wraps one rejected record into an answer body, so that it can be mapped again. By default a JSON array.
     fn single(&self, _stream: &Stream, raw: &[u8]) -> Vec<u8> {
         [b"[", raw, b"]"].concat()
     }
 
-    /// What its runs leave to the next ones. `None` by default: each run begins with its window.
-    fn memory(&self) -> Option<&dyn RunMemory> {
-        None
+    /// Returns what the upstream has in addition. Nothing by default.
+    fn capabilities(&self) -> Capabilities<'_> {
+        Capabilities::default()
     }
+}
 
-    /// Which requests it can skip, because the log has their records. `None` by default.
-    fn known_records(&self) -> Option<&dyn KnownRecords> {
-        None
-    }
-
-    /// How it reads downloaded files. `None` by default: no stream downloads files.
-    fn files(&self) -> Option<&dyn Files> {
-        None
-    }
-
-    /// How it reads files that the operator has. `None` by default: no stream reads any.
-    fn local_files(&self) -> Option<&dyn LocalFiles> {
-        None
-    }
-
-    /// How its runs continue after a failed request. `None` by default: they fail.
-    fn failures(&self) -> Option<&dyn Failures> {
-        None
-    }
+/// What only some upstreams have.
+#[derive(Clone, Copy, Default)]
+pub struct Capabilities<'a> {
+    /// What its runs leave to the next ones. Without it each run begins with its window.
+    pub memory: Option<&'a dyn RunMemory>,
+    /// Which requests it can skip, because the log has their records.
+    pub known_records: Option<&'a dyn KnownRecords>,
+    /// How it maps records that hold the time at which their answer was received.
+    pub timed_records: Option<&'a dyn TimedRecords>,
+    /// From which day on its full reads show every record. Without it they withdraw nothing.
+    pub full_reads: Option<&'a dyn FullReads>,
+    /// How it reads downloaded files. Without it no stream downloads files.
+    pub files: Option<&'a dyn Files>,
+    /// How it reads files that the operator has. Without it no stream reads any.
+    pub local_files: Option<&'a dyn LocalFiles>,
+    /// How its runs continue after a failed request. Without it they fail.
+    pub failures: Option<&'a dyn Failures>,
+    /// How many days a window without an outage goes back at most, whatever `window_days` says. After an outage the runner goes further back. `None` is no
+    /// bound.
+    pub window_days_max: Option<u32>,
+    /// The streams of which a later page of a run may show a key again, as a newer version of the record. Of other streams the first one counts, since most
+    /// upstreams list records in an order that shifts while it is read.
+    pub ordered_streams: &'static [&'static str],
 }
 
 /// An upstream whose runs leave something to the next ones.
@@ -415,6 +391,21 @@ pub trait KnownRecords {
 
     /// Returns the cursor without the known keys; `None` when nothing remains to be requested.
     fn narrow(&self, stream: &Stream, cursor: &UpstreamCursor, known: &HashSet<String>) -> Option<UpstreamCursor>;
+}
+
+/// An upstream whose records hold the time at which their answer was received.
+pub trait TimedRecords {
+    /// Maps the answer at a cursor that was received at a time.
+    ///
+    /// # Errors
+    /// When the answer as a whole is refused.
+    fn map_at(&self, stream: &Stream, cursor: &UpstreamCursor, answer: &Answer, at: Timestamp) -> Result<Page, UpstreamError>;
+}
+
+/// An upstream whose full reads show every record that was published since a day. The runner withdraws the records that two full reads in a row lack.
+pub trait FullReads {
+    /// Returns the first day of a full read. No full read begins later than an earlier one.
+    fn full_from(&self, stream: &Stream, today: Date, settings: &Settings) -> Date;
 }
 
 /// An upstream that publishes files which are too large for memory, see [`Request::download`].
@@ -463,7 +454,7 @@ impl dyn Upstream + '_ {
         memory: &UpstreamCursor,
         at: Timestamp,
     ) -> UpstreamCursor {
-        match self.memory() {
+        match self.capabilities().memory {
             Some(runs) => runs.start_after(stream, window, settings, memory, at),
             None => self.start(stream, window, settings),
         }
@@ -472,34 +463,57 @@ impl dyn Upstream + '_ {
     /// See [`RunMemory::remember`]. Without a memory it is nothing.
     #[must_use]
     pub fn remember(&self, stream: &Stream, cursor: &UpstreamCursor) -> UpstreamCursor {
-        self.memory().map_or_else(UpstreamCursor::default, |runs| runs.remember(stream, cursor))
+        self.capabilities().memory.map_or_else(UpstreamCursor::default, |runs| runs.remember(stream, cursor))
     }
 
     /// See [`RunMemory::has_request`]. Without a memory every cursor has one.
     #[must_use]
     pub fn has_request(&self, stream: &Stream, cursor: &UpstreamCursor) -> bool {
-        self.memory().is_none_or(|runs| runs.has_request(stream, cursor))
+        self.capabilities().memory.is_none_or(|runs| runs.has_request(stream, cursor))
     }
 
     /// See [`RunMemory::resume`]. Without a memory it is the cursor itself.
     #[must_use]
     pub fn resume(&self, stream: &Stream, cursor: &UpstreamCursor) -> UpstreamCursor {
-        self.memory().map_or_else(|| cursor.clone(), |runs| runs.resume(stream, cursor))
+        self.capabilities().memory.map_or_else(|| cursor.clone(), |runs| runs.resume(stream, cursor))
     }
 
     /// See [`KnownRecords::depends_on`]. None of an upstream that requests every record.
     #[must_use]
     pub fn depends_on(&self, stream: &Stream, cursor: &UpstreamCursor) -> Vec<String> {
-        self.known_records().map_or_else(Vec::new, |known| known.depends_on(stream, cursor))
+        self.capabilities().known_records.map_or_else(Vec::new, |known| known.depends_on(stream, cursor))
     }
 
     /// See [`KnownRecords::narrow`]. The cursor itself of an upstream that requests every record.
     #[must_use]
     pub fn narrow(&self, stream: &Stream, cursor: &UpstreamCursor, known: &HashSet<String>) -> Option<UpstreamCursor> {
-        match self.known_records() {
+        match self.capabilities().known_records {
             Some(records) => records.narrow(stream, cursor, known),
             None => Some(cursor.clone()),
         }
+    }
+
+    /// See [`TimedRecords::map_at`]. Without it [`Upstream::map`] with the day of that time in UTC.
+    ///
+    /// # Errors
+    /// When the answer as a whole is refused.
+    pub fn map_at(&self, stream: &Stream, cursor: &UpstreamCursor, answer: &Answer, at: Timestamp) -> Result<Page, UpstreamError> {
+        match self.capabilities().timed_records {
+            Some(records) => records.map_at(stream, cursor, answer, at),
+            None => self.map(stream, cursor, answer, at.to_zoned(TimeZone::UTC).date()),
+        }
+    }
+
+    /// See [`FullReads::full_from`]. `None` if full reads withdraw nothing.
+    #[must_use]
+    pub fn full_from(&self, stream: &Stream, today: Date, settings: &Settings) -> Option<Date> {
+        Some(self.capabilities().full_reads?.full_from(stream, today, settings))
+    }
+
+    /// Whether a later page of a run may show a key of the stream again, see [`Capabilities::ordered_streams`].
+    #[must_use]
+    pub fn is_ordered(&self, stream: &Stream) -> bool {
+        self.capabilities().ordered_streams.contains(&stream.name)
     }
 
     /// See [`Files::open`].
@@ -509,13 +523,13 @@ impl dyn Upstream + '_ {
     pub fn open(&self, stream: &Stream, cursor: &UpstreamCursor, file: File, at: Timestamp) -> Result<Box<dyn FilePages>, UpstreamError> {
         let no_files =
             || UpstreamError::Stop { stream: stream.name, field: "download".to_owned(), reason: "the stream reads no files".to_owned() };
-        self.files().ok_or_else(no_files)?.open(stream, cursor, file, at)
+        self.capabilities().files.ok_or_else(no_files)?.open(stream, cursor, file, at)
     }
 
     /// See [`LocalFiles::has`].
     #[must_use]
     pub fn is_of_local_file(&self, stream: &Stream) -> bool {
-        self.local_files().is_some_and(|files| files.has(stream))
+        self.capabilities().local_files.is_some_and(|files| files.has(stream))
     }
 
     /// See [`LocalFiles::read`].
@@ -525,18 +539,18 @@ impl dyn Upstream + '_ {
     pub fn read_local(&self, stream: &Stream, cursor: &UpstreamCursor, path: &Path) -> Result<Page, UpstreamError> {
         let no_files =
             || UpstreamError::Stop { stream: stream.name, field: "local_file".to_owned(), reason: "the stream reads no files".to_owned() };
-        self.local_files().ok_or_else(no_files)?.read(stream, cursor, path)
+        self.capabilities().local_files.ok_or_else(no_files)?.read(stream, cursor, path)
     }
 
     /// See [`Failures::failed`]. Without it a failure ends the run.
     #[must_use]
     pub fn failed(&self, stream: &Stream, cursor: &UpstreamCursor, reason: &str, at: Timestamp) -> Option<Page> {
-        self.failures()?.failed(stream, cursor, reason, at)
+        self.capabilities().failures?.failed(stream, cursor, reason, at)
     }
 
     /// See [`Failures::budget`]. No bound without it.
     #[must_use]
     pub fn budget(&self, stream: &Stream, cursor: &UpstreamCursor) -> Option<Budget> {
-        self.failures()?.budget(stream, cursor)
+        self.capabilities().failures?.budget(stream, cursor)
     }
 }

@@ -27,8 +27,8 @@ use self::cursor::{Cursor, Step};
 use self::pages::observe;
 use crate::archive::ZIP_MAGIC;
 use crate::{
-    Answer, Download, Failures, FilePages, Files, Licence, Manifest, Page, Request, RunMemory, Settings, Stream, Upstream, UpstreamError,
-    Window, json,
+    Answer, Capabilities, Download, Failures, FilePages, Files, Licence, Manifest, Page, Request, RunMemory, Settings, Stream,
+    TimedRecords, Upstream, UpstreamError, Window, json,
 };
 
 const DAILY: &str = "uspto_trademarks.daily";
@@ -74,10 +74,6 @@ impl Upstream for UsptoTrademarks {
         self.start_after(stream, window, settings, &UpstreamCursor::default(), at)
     }
 
-    fn is_ordered(&self, _: &Stream) -> bool {
-        true
-    }
-
     fn request(&self, stream: &Stream, cursor: &UpstreamCursor, settings: &Settings) -> Result<Request, UpstreamError> {
         let cursor: Cursor = json::read_cursor(stream.name, cursor)?;
         let stop =
@@ -109,6 +105,23 @@ impl Upstream for UsptoTrademarks {
         self.map_at(stream, cursor, answer, at)
     }
 
+    fn single(&self, _: &Stream, raw: &[u8]) -> Vec<u8> {
+        raw.to_vec()
+    }
+
+    fn capabilities(&self) -> Capabilities<'_> {
+        Capabilities {
+            memory: Some(self),
+            files: Some(self),
+            failures: Some(self),
+            timed_records: Some(self),
+            ordered_streams: &[ANNUAL, DAILY],
+            ..Capabilities::default()
+        }
+    }
+}
+
+impl TimedRecords for UsptoTrademarks {
     fn map_at(&self, stream: &Stream, cursor: &UpstreamCursor, answer: &Answer, at: Timestamp) -> Result<Page, UpstreamError> {
         if answer.body.trim_ascii_start().starts_with(b"<case-file") {
             // A rejected record that is mapped again.
@@ -122,22 +135,6 @@ impl Upstream for UsptoTrademarks {
         let cursor: Cursor = json::read_cursor(stream.name, cursor)?;
         let files = catalogue::read(stream.name, &answer.body)?;
         Ok(if stream.name == DAILY { cursor.plan_days(&files, at) } else { cursor.plan_parts(&files, at) })
-    }
-
-    fn single(&self, _: &Stream, raw: &[u8]) -> Vec<u8> {
-        raw.to_vec()
-    }
-
-    fn memory(&self) -> Option<&dyn RunMemory> {
-        Some(self)
-    }
-
-    fn files(&self) -> Option<&dyn Files> {
-        Some(self)
-    }
-
-    fn failures(&self) -> Option<&dyn Failures> {
-        Some(self)
     }
 }
 

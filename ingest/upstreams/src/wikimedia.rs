@@ -22,7 +22,8 @@ use serde_json::value::RawValue;
 use crate::drift::FieldCounts;
 use crate::json::{self, Field, Records};
 use crate::{
-    Answer, Incomplete, Licence, Manifest, Observation, Page, Request, RunMemory, Settings, Stream, Upstream, UpstreamError, Window, text,
+    Answer, Capabilities, Incomplete, Licence, Manifest, Observation, Page, Request, RunMemory, Settings, Stream, Upstream, UpstreamError,
+    Window, text,
 };
 
 const ORIGIN: &str = "https://wikimedia.org";
@@ -160,8 +161,8 @@ impl Upstream for Wikimedia {
         raw.to_vec()
     }
 
-    fn memory(&self) -> Option<&dyn RunMemory> {
-        Some(self)
+    fn capabilities(&self) -> Capabilities<'_> {
+        Capabilities { memory: Some(self), ..Capabilities::default() }
     }
 }
 

@@ -36,8 +36,7 @@ pub(crate) fn settings(base_url: Option<String>) -> upstreams::Settings {
         requests_per_second: 1e6,
         window_days: 365,
         backfill_days: 0,
-        shopify: upstreams::shopify_options::Options::default(),
-        ptaxsim_path: None,
+        own: upstreams::OwnOptions::default(),
     }
 }
 

@@ -8,7 +8,7 @@
 //! whether there is one, so nothing else leaves the file.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rusqlite::config::DbConfig;
 use rusqlite::limits::Limit;
@@ -50,6 +50,13 @@ const EXEMPTIONS: [&str; 11] = [
 /// Those of them that files before the tax year 2024 do not have.
 const NEW_EXEMPTIONS: [&str; 2] = ["exe_vet_dis_100", "exe_wwii"];
 
+/// What only upstream `cook` has in its settings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// The path of a copy of the database file PTAXSIM on this machine.
+    pub ptaxsim_path: PathBuf,
+}
+
 /// The position of a sync run.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
@@ -76,12 +83,13 @@ struct Row {
     is_exempt: Option<bool>,
 }
 
+/// The path of the file, if one is configured.
+fn path(settings: &Settings) -> Option<&PathBuf> {
+    settings.own.get::<Options>().map(|options| &options.ptaxsim_path)
+}
+
 pub(super) fn start(window: &Window, settings: &Settings) -> UpstreamCursor {
-    json::write_cursor(Cursor {
-        current: i64::from(window.to.year()),
-        is_without_file: settings.ptaxsim_path.is_none(),
-        ..Cursor::default()
-    })
+    json::write_cursor(Cursor { current: i64::from(window.to.year()), is_without_file: path(settings).is_none(), ..Cursor::default() })
 }
 
 /// Whether there is a file to read.
@@ -91,7 +99,7 @@ pub(super) fn has_file(cursor: &UpstreamCursor) -> bool {
 
 pub(super) fn request(cursor: &UpstreamCursor, settings: &Settings) -> Result<Request, UpstreamError> {
     json::read_cursor::<Cursor>(PTAXSIM, cursor)?;
-    let path = settings.ptaxsim_path.clone().ok_or_else(|| stop(SETTING, "is not set"))?;
+    let path = path(settings).cloned().ok_or_else(|| stop(SETTING, "is not set"))?;
     Ok(Request { local_file: Some(path), ..Request::default() })
 }
 

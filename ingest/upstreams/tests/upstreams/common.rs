@@ -15,8 +15,8 @@ use schemas::facts::recalls::RecallFact;
 use schemas::facts::trials::TrialFact;
 use schemas::position::UpstreamCursor;
 use serde_json::{Value, json};
-use upstreams::shopify_options::{Options, Store};
-use upstreams::{Answer, Observation, Page, Settings, Stream, Upstream, UpstreamError, Window, by_name};
+use upstreams::shopify::{Options, Store};
+use upstreams::{Answer, Observation, OwnOptions, Page, Settings, Stream, Upstream, UpstreamError, Window, by_name};
 
 /// The day on which all fixtures are read.
 pub(crate) const TODAY: Date = date(2026, 9, 30);
@@ -35,8 +35,8 @@ pub(crate) fn window() -> Window {
 /// Settings that every upstream accepts.
 pub(crate) fn settings() -> Settings {
     let store = Store { host: "shop.example".to_owned(), niche: "sneakers".to_owned(), interval_s: 3_600 };
-    let shopify = Options { stores: vec![store], ..Options::default() };
-    Settings { user_agent: "Example Company ops@example.org".to_owned(), window_days: 7, shopify, ..Settings::default() }
+    let own = OwnOptions::new(Options { stores: vec![store], ..Options::default() });
+    Settings { user_agent: "Example Company ops@example.org".to_owned(), window_days: 7, own, ..Settings::default() }
 }
 
 /// Returns the cursor of the first page of a window, for a run on the fixtures' day. Rules for crawlers were read on that day.

@@ -8,7 +8,8 @@ use schemas::facts::FactData;
 use schemas::facts::parcels::{EXEMPTION, ParcelFact};
 use schemas::position::UpstreamCursor;
 use tempfile::TempDir;
-use upstreams::{Page, Settings, UpstreamError};
+use upstreams::cook::Options;
+use upstreams::{OwnOptions, Page, Settings, UpstreamError};
 
 use crate::common::*;
 
@@ -50,7 +51,7 @@ fn file(statements: &str) -> (TempDir, PathBuf) {
 }
 
 fn with_file(path: &Path) -> Settings {
-    Settings { ptaxsim_path: Some(path.to_owned()), ..settings() }
+    Settings { own: OwnOptions::new(Options { ptaxsim_path: path.to_owned() }), ..settings() }
 }
 
 /// Reads the page at a cursor, the first one without a cursor.

@@ -5,8 +5,8 @@ use schemas::facts::FactData;
 use schemas::facts::stock::StockFact;
 use schemas::position::UpstreamCursor;
 use upstreams::http::FetchError;
-use upstreams::shopify_options::{Options, Store};
-use upstreams::{Answer, Page, Settings};
+use upstreams::shopify::{Options, Store};
+use upstreams::{Answer, OwnOptions, Page, Settings};
 
 use crate::common::*;
 
@@ -21,7 +21,8 @@ fn at(text: &str) -> Timestamp {
 
 fn settings_of(hosts: &[&str]) -> Settings {
     let store = |host: &&str| Store { host: (*host).to_owned(), niche: "sneakers".to_owned(), interval_s: 3_600 };
-    Settings { shopify: Options { stores: hosts.iter().map(store).collect(), ..Options::default() }, ..settings() }
+    let options = Options { stores: hosts.iter().map(store).collect(), ..Options::default() };
+    Settings { own: OwnOptions::new(options), ..settings() }
 }
 
 fn stock(page: &Page) -> Vec<&StockFact> {

@@ -14,7 +14,7 @@ use schemas::topics::STOCK;
 use serde_json::json;
 use tokio::runtime::Runtime;
 use tokio_postgres::Client;
-use upstreams::shopify_options::{Options, Store};
+use upstreams::shopify::{Options, Store};
 use warp::Filter;
 
 use crate::child_server::json_response;
@@ -123,7 +123,7 @@ pub(crate) fn child(_settings: &Settings) -> Result<(), Failure> {
         // An interval of 0: every run polls the store.
         let store = Store { host: HOST.to_owned(), niche: "large".to_owned(), interval_s: 0 };
         let settings = upstreams::Settings {
-            shopify: Options { stores: vec![store], ..Options::default() },
+            own: upstreams::OwnOptions::new(Options { stores: vec![store], ..Options::default() }),
             ..pages::settings(Some(base_url.clone()))
         };
         let sync = async || {
