@@ -13,11 +13,11 @@ use schemas::error_code::ErrorCode;
 use schemas::key;
 use schemas::tables::{Key, Table};
 use schemas::views::receipts::SignedCheckpoint;
-use schemas::views::trees::{SIGNED_CHECKPOINTS, TILES, VIEW};
 use serde::de::DeserializeOwned;
 use view_store::View;
 
 use super::prover::{Prover, SignedTree};
+use super::trees::{SIGNED_CHECKPOINTS, TILES, VIEW};
 
 /// The stored tree over the changes of a service.
 pub(crate) struct Tree {

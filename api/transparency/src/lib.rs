@@ -9,4 +9,5 @@ pub mod consistency;
 pub mod memory;
 pub mod note;
 pub mod prover;
+pub mod trees;
 pub mod witness;

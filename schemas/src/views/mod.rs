@@ -11,5 +11,4 @@ pub mod receipts;
 pub mod records;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
-pub mod trees;
 pub mod watches;

@@ -8,6 +8,7 @@
 mod candidate;
 pub mod carriers;
 pub mod entities;
+mod insurance_filings;
 pub mod leads;
 
 use crate::record::{Lead, TABLES};

@@ -1,6 +1,7 @@
 //! The exclusions service: who is excluded from federal awards, and which excluded entities have awards nevertheless.
 
 pub mod operations;
+mod person;
 pub mod record;
 pub mod rules;
 

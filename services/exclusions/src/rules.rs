@@ -14,9 +14,9 @@ mod state;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::person::PersonName;
 use crate::record::{BY_CAGE, BY_UEI, EXCLUSION, Exclusion, HIT, TABLES, hit_id};
 use matching::company::CompanyName;
-use matching::person::PersonName;
 use schemas::avro;
 use schemas::clock::day_of;
 use schemas::event::{Fact, FactKind};

@@ -5,8 +5,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use schemas::tables::ViewDef;
-use schemas::views::{engine, trees};
+use schemas::views::engine;
 use scylla_store::{Options, ScyllaStore, definition, own_definitions};
+use transparency::trees;
 use view_store::store::Span;
 use view_store::{Checkpoint, ViewStore};
 

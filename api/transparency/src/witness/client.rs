@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
 use schemas::views::receipts::{SignedCheckpoint, TABLES as RECEIPTS};
-use schemas::views::trees;
 use tokio::sync::watch;
 use view_store::lease::Lease;
 
@@ -16,6 +15,7 @@ use super::cosignatures;
 use super::remote::Witness;
 use super::{Pair, Standing, served_trees};
 use crate::prover::SignedTree;
+use crate::trees;
 use operation::context::{Context, store_problem};
 use operation::metrics::{self, RoundTask};
 use operation::problem::Problem;

@@ -6,13 +6,13 @@ use crate::record::{BusinessIds, Lead};
 use jiff::civil::Date;
 use matching::address::Address;
 use matching::company::CompanyName;
-use matching::insurance_filings::{self, Filing, Lapse, Subject};
 use matching::mandates::{self, Fact as RuleFact};
 use matching::same_business;
 use schemas::facts::carriers::{CarrierFact, kind};
 use serde::{Deserialize, Serialize};
 use texts::values::US_STATES;
 
+use super::insurance_filings::{self, Filing, Lapse, Subject};
 use super::{Candidate, Candidates, Owner, is_recent, lead_of, rule_fact};
 
 /// What the keys of carriers begin with.

@@ -139,7 +139,7 @@ fn cancellation_of(policy: &str, cancelled: &str) -> Fact<CoverageFact> {
         cancelled: cancelled.into(),
         ..CarrierFact::default()
     };
-    of_carrier(&format!("fmcsa.cancellations/4312345|BMC-91X|{}|{cancelled}", matching::insurance_filings::policy_key(policy)), data)
+    of_carrier(&format!("fmcsa.cancellations/4312345|BMC-91X|{}|{cancelled}", insurance_filings::policy_key(policy)), data)
 }
 
 fn filing(policy: &str, effective: &str) -> Fact<CoverageFact> {

@@ -1,8 +1,8 @@
 //! Filters of exclusions, hits, candidates and contradictions.
 
+use crate::person::PersonName;
 use crate::record::{CANDIDATE, CONTRADICTION, Exclusion, KINDS};
 use matching::company::CompanyName;
-use matching::person::PersonName;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

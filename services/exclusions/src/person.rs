@@ -24,8 +24,8 @@ const WORDS_MIN: usize = 2;
 const WORDS_MAX: usize = 20;
 
 /// The whole name of a person, as it is compared.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct PersonName {
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct PersonName {
     /// Given names and surname in capitals, in this order.
     words: Vec<String>,
     /// `""` or the suffix in its usual abbreviation.
@@ -35,8 +35,7 @@ pub struct PersonName {
 impl PersonName {
     /// Reads a whole name: `Dr. John A. Smith Jr.`, or with the surname before a comma: `SMITH, JOHN A`. `None` if it is no whole name: fewer than
     /// two words without titles and suffix, more than 300 characters or more than 20 words.
-    #[must_use]
-    pub fn new(name: &str) -> Option<Self> {
+    pub(crate) fn new(name: &str) -> Option<Self> {
         if name.chars().nth(NAME_CHARS_MAX).is_some() {
             return None;
         }
@@ -52,8 +51,7 @@ impl PersonName {
     }
 
     /// Reads a name of which the parts are known; each may be empty.
-    #[must_use]
-    pub fn from_parts(first: &str, middle: &str, last: &str, suffix: &str) -> Option<Self> {
+    pub(crate) fn from_parts(first: &str, middle: &str, last: &str, suffix: &str) -> Option<Self> {
         let has_both = !all_words(first).is_empty() && !all_words(last).is_empty();
         let is_short = [first, middle, last, suffix].iter().all(|part| part.chars().nth(NAME_CHARS_MAX).is_none());
         if !has_both || !is_short {
@@ -81,20 +79,13 @@ impl PersonName {
     }
 
     /// The key by which a whole name is found; two names match if and only if their keys are equal.
-    #[must_use]
-    pub fn key(&self) -> String {
+    pub(crate) fn key(&self) -> String {
         if self.suffix.is_empty() { self.words.join(" ") } else { format!("{}, {}", self.words.join(" "), self.suffix) }
     }
 }
 
 fn suffix(word: &str) -> Option<&'static str> {
     SUFFIXES.iter().find(|(known, _)| *known == word).map(|(_, suffix)| *suffix)
-}
-
-/// Compares two whole names. Returns the reason if they match.
-#[must_use]
-pub fn compare(one: &PersonName, other: &PersonName) -> Option<&'static str> {
-    (one == other).then_some("the same whole name")
 }
 
 #[cfg(test)]
@@ -117,7 +108,7 @@ mod tests {
             ("Mary O'Neill", "MARY ONEILL"),
         ] {
             let (one, other) = (PersonName::new(one).unwrap(), PersonName::new(other).unwrap());
-            assert_eq!(compare(&one, &other), Some("the same whole name"), "{one:?} and {other:?}");
+            assert_eq!(one, other);
         }
         assert_eq!(PersonName::from_parts("John", "A", "Smith", "Jr"), PersonName::new("JOHN A. SMITH, JR."));
         assert_eq!(PersonName::from_parts("John", "", "Smith", ""), PersonName::new("Smith, John"));

@@ -1,10 +1,9 @@
 //! The Merkle trees over the services' changes: leaf `i` is the hash of the change with seq `i + 1`. They are stored as tiles and derived
 //! from the change topics.
 
+use schemas::position::LogOffset;
+use schemas::tables::{Table, TableKind, ValueKind, ViewDef, int, text};
 use serde::{Deserialize, Serialize};
-
-use crate::position::LogOffset;
-use crate::tables::{Table, TableKind, ValueKind, ViewDef, int, text};
 
 /// The pseudo-level of the leaves: the hashes of the changes, 32 bytes each.
 pub const ENTRIES_LEVEL: i64 = -1;
@@ -20,7 +19,7 @@ pub const TILES: Table = Table {
 /// The size of each tree: (service) to [`TreeSize`] as JSON.
 pub const SIZES: Table =
     Table { name: "tree_sizes", key: &[text("service")], partition_columns: 1, kind: TableKind::Derived, value: ValueKind::Text };
-/// The newest signed checkpoint of each tree: (service) to [`super::receipts::SignedCheckpoint`] as JSON.
+/// The newest signed checkpoint of each tree: (service) to [`schemas::views::receipts::SignedCheckpoint`] as JSON.
 pub const SIGNED_CHECKPOINTS: Table =
     Table { name: "tree_sealed", key: &[text("service")], partition_columns: 1, kind: TableKind::Derived, value: ValueKind::Text };
 

@@ -1,42 +1,15 @@
-//! Filings of insurance of motor carriers: amounts in dollars, policy numbers in one form, and whether a cancelled filing is a lapse.
+//! Filings of insurance of motor carriers: policy numbers in one form, and whether a cancelled filing is a lapse.
 
 use jiff::civil::Date;
 
-/// The datasets with amounts in thousands of dollars. The unit is that of the dataset; it is never guessed from the size of a number.
-const IN_THOUSANDS: &[&str] = &["6eyk-hxee", "qh9u-swkp"];
-/// The datasets with amounts in dollars.
-const IN_DOLLARS: &[&str] = &["c5y8-a4uz", "inys-ebih"];
-/// The largest amount that is plausible, in dollars.
-const DOLLARS_MAX: u64 = 10_000_000_000;
-
-/// Reads an amount of a dataset, in dollars: `00750` in thousands is 750,000, and `00000` is 0, which is a fact. `None` for a text that is no amount, and
-/// for a dataset of which the unit is not known.
-#[must_use]
-pub fn dollars(dataset: &str, amount: &str) -> Option<u64> {
-    let factor = if IN_THOUSANDS.contains(&dataset) {
-        1_000
-    } else if IN_DOLLARS.contains(&dataset) {
-        1
-    } else {
-        return None;
-    };
-    let (whole, cents) = amount.trim().split_once('.').unwrap_or((amount.trim(), ""));
-    let are_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-    if whole.is_empty() || !are_digits(whole) || !are_digits(cents) {
-        return None;
-    }
-    whole.parse::<u64>().ok()?.checked_mul(factor).filter(|dollars| *dollars <= DOLLARS_MAX)
-}
-
 /// Returns a policy number in the form in which numbers are compared: its letters and digits in capitals (`S-LHMI2518-00` is `SLHMI251800`).
-#[must_use]
-pub fn policy_key(policy: &str) -> String {
+pub(super) fn policy_key(policy: &str) -> String {
     policy.chars().filter(char::is_ascii_alphanumeric).take(100).collect::<String>().to_ascii_uppercase()
 }
 
 /// What a filing is about, by its form: with or without `BMC-`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Subject {
+pub(super) enum Subject {
     /// Liability for injury and damage.
     Liability,
     /// Cargo.
@@ -47,8 +20,7 @@ pub enum Subject {
 
 impl Subject {
     /// Returns what a form is about; `None` for other forms.
-    #[must_use]
-    pub fn of_form(form: &str) -> Option<Self> {
+    pub(super) fn of_form(form: &str) -> Option<Self> {
         let form = form.trim().to_ascii_uppercase();
         match form.strip_prefix("BMC-").unwrap_or(&form) {
             "82" | "91" | "91X" => Some(Self::Liability),
@@ -61,22 +33,21 @@ impl Subject {
 
 /// A filing of a carrier.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Filing {
+pub(super) struct Filing {
     /// What it is about.
-    pub subject: Subject,
+    pub(super) subject: Subject,
     /// The policy number as the dataset has it.
-    pub policy: String,
+    pub(super) policy: String,
     /// The first day on which it is in force.
-    pub effective: Date,
+    pub(super) effective: Date,
     /// The day from which on it is cancelled.
-    pub cancelled: Option<Date>,
+    pub(super) cancelled: Option<Date>,
 }
 
 /// Returns filings with the days on which they end by cancellations of the same carrier. A cancellation ends the filings with its subject and policy
 /// number that are in force before its day; a filing that begins on its day or later renews the policy. Of several days the earliest counts, also that
 /// of the filing itself. A cancellation without a policy number ends none, since it does not say which.
-#[must_use]
-pub fn with_cancellations(filings: &[Filing], cancellations: &[Filing]) -> Vec<Filing> {
+pub(super) fn with_cancellations(filings: &[Filing], cancellations: &[Filing]) -> Vec<Filing> {
     let ends: Vec<(Subject, String, Date)> = cancellations
         .iter()
         .filter_map(|cancellation| Some((cancellation.subject, policy_key(&cancellation.policy), cancellation.cancelled?)))
@@ -94,7 +65,7 @@ pub fn with_cancellations(filings: &[Filing], cancellations: &[Filing]) -> Vec<F
 
 /// What a cancelled filing means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Lapse {
+pub(super) enum Lapse {
     /// No filing is in force from the day of the cancellation on.
     Lapsed,
     /// Another filing is in force on that day.
@@ -109,8 +80,7 @@ pub enum Lapse {
 
 /// Decides what a cancelled filing means, given all filings of the carrier with the days on which they end (see [`with_cancellations`]), and the amount
 /// that the regulator shows on file, in dollars.
-#[must_use]
-pub fn lapse(cancelled: &Filing, filings: &[Filing], on_file: Option<u64>) -> Lapse {
+pub(super) fn lapse(cancelled: &Filing, filings: &[Filing], on_file: Option<u64>) -> Lapse {
     let Some(day) = cancelled.cancelled else { return Lapse::InForce };
     let key = policy_key(&cancelled.policy);
     let is_in_force = |filing: &&Filing| {
@@ -132,27 +102,6 @@ mod tests {
     use jiff::civil::date;
 
     use super::*;
-
-    /// Proves the units of the datasets: thousands padded or not, dollars, zero as a fact, and no amount from other texts or datasets.
-    #[test]
-    fn amounts() {
-        for (dataset, text, expected) in [
-            ("6eyk-hxee", "00750", Some(750_000)),
-            ("6eyk-hxee", "00000", Some(0)),
-            ("qh9u-swkp", "1000", Some(1_000_000)),
-            ("c5y8-a4uz", "750000.00", Some(750_000)),
-            ("c5y8-a4uz", " 5000.00 ", Some(5_000)),
-            ("inys-ebih", "75000", Some(75_000)),
-            ("inys-ebih", "", None),
-            ("inys-ebih", "-1", None),
-            ("inys-ebih", "1e9", None),
-            ("inys-ebih", "99999999999999999999", None),
-            ("6eyk-hxee", "18446744073709551615", None),
-            ("other", "750", None),
-        ] {
-            assert_eq!(dollars(dataset, text), expected, "{dataset} {text}");
-        }
-    }
 
     /// Proves that two spellings of a policy number are one, and which forms are about what.
     #[test]
