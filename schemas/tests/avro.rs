@@ -15,7 +15,7 @@ use schemas::facts::trials::{Intervention, TrialFact};
 use schemas::facts::{self, FactData};
 use schemas::position::{LogOffset, Seq};
 use schemas::topics;
-use schemas::views::recalls::{Note, NoteSet, Recall, RecallChange};
+use schemas::views::recalls::{Recall, RecallChange, RememberedFact, RememberedSet};
 
 fn fact() -> Fact<RecallFact> {
     let data =
@@ -165,13 +165,13 @@ fn changes_read_back() {
         before_since: Seq(0),
         after: Some(recall.clone()),
         before: Some(recall),
-        note: Some(Note {
+        note: Some(RememberedFact {
             key: "cpsc/26606".into(),
             version: 2,
             gone: false,
             recall: fact().data,
             superseded_by: String::new(),
-            sets: vec![NoteSet { name: "member/x".into(), items: vec!["a".into()] }],
+            sets: vec![RememberedSet { name: "member/x".into(), items: vec!["a".into()] }],
         }),
         through: Some(Through { upstream: "cpsc".into(), through_date: "2026-01-01".into(), finished_at: 1 }),
         reason: String::new(),

@@ -289,7 +289,7 @@ fn lists_something(answer: &Value) -> bool {
 }
 
 /// A question that was asked without `asOf`.
-struct Asked {
+struct PastQuestion {
     service: &'static str,
     operation: &'static str,
     /// The arguments, and the time of the question as `asOf`.
@@ -307,7 +307,7 @@ async fn as_of_equals_the_answer_at_that_time() {
     let days: Vec<Date> = (0..DAYS).map(|day| FIRST.saturating_add(day.days())).collect();
     let engine = SnapshotEngine::begin(dir.path()).await;
     let mut random = Random(seed);
-    let mut asked: Vec<Asked> = Vec::with_capacity(QUESTIONS);
+    let mut asked: Vec<PastQuestion> = Vec::with_capacity(QUESTIONS);
     for (n, day) in days.iter().enumerate() {
         engine.sync_day(*day).await;
         let share = (n + 1) * QUESTIONS / days.len() - n * QUESTIONS / days.len();
@@ -334,13 +334,13 @@ async fn as_of_equals_the_answer_at_that_time() {
             past["asOf"] = json!(text);
             let answer = engine.api.ask(service, operation, &arguments, tier).await;
             let answer = answer.unwrap_or_else(|problem| panic!("{service} {arguments} {operation} {tier:?}: {problem:?}"));
-            asked.push(Asked { service, operation, past, tier, answer: without_cursor_and_notes(answer) });
+            asked.push(PastQuestion { service, operation, past, tier, answer: without_cursor_and_notes(answer) });
         }
     }
     assert_eq!(asked.len(), QUESTIONS);
     engine.clock.move_to(at_hour(FIRST.saturating_add((DAYS + 10).days())));
     let mut counted: BTreeMap<(&str, &str), usize> = BTreeMap::new();
-    for Asked { service, operation, past, tier, answer: wanted } in asked {
+    for PastQuestion { service, operation, past, tier, answer: wanted } in asked {
         let shown = format!("{service} {past} {operation} {tier:?}");
         let got = engine.api.ask(service, operation, &past, tier).await.unwrap_or_else(|problem| panic!("{shown}: {problem:?}"));
         let got = without_cursor_and_notes(got);

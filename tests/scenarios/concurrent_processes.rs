@@ -136,7 +136,7 @@ async fn overtaken_ingestor_appends_nothing() {
         let overtaken = results.unwrap().iter().filter(|result| matches!(result, Err(ingest::Error::Overtaken { .. }))).count();
         assert_eq!(overtaken, 1, "{name} {path} after {pass}");
 
-        let own = |entries: Vec<simulator::Entry>| entries.into_iter().filter(|entry| entry.upstream == name).collect::<Vec<_>>();
+        let own = |entries: Vec<simulator::ExpectedChange>| entries.into_iter().filter(|entry| entry.upstream == name).collect::<Vec<_>>();
         expected.take(1, own(first.clone()));
         expected.take(2, own(simulated.sim.expected_changes_after(first.len() as u64)));
         let facts = engine.facts().await;

@@ -25,7 +25,7 @@ use schemas::topics::{self, CHANGES_RECALLS, RECALLS as FACTS, Topic};
 use schemas::views::engine::VIEW as ENGINE_VIEW;
 use schemas::views::recalls::{FEED, RECALLS, Row, VIEW};
 use serde_json::Value;
-use simulator::{Entry, Options, Simulator};
+use simulator::{ExpectedChange, Options, Simulator};
 use table_file::Format;
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
@@ -116,7 +116,7 @@ impl SimulatedUpstreams {
     }
 
     /// Advances the upstreams until an expected change matches; returns it.
-    pub(crate) fn advance_until(&self, fits: impl Fn(&Entry) -> bool) -> Entry {
+    pub(crate) fn advance_until(&self, fits: impl Fn(&ExpectedChange) -> bool) -> ExpectedChange {
         let from = self.sim.expected_changes().len() as u64;
         for _ in 0..5_000 {
             self.sim.advance(1);

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
-use simulator::{Entry, Kind};
+use simulator::{ExpectedChange, Kind};
 
 use crate::engine::{Engine, RECALL_UPSTREAMS, SimulatedUpstreams, assert_chained, assert_shown_once, fixed_clock};
 
@@ -13,7 +13,7 @@ const FIELDS: [&str; 6] = ["title", "brand", "hazard", "date", "url", "remedy"];
 /// The expected texts of those fields; `None` where no exact text is expected.
 type Texts = [Option<String>; 6];
 
-fn texts(entry: &Entry) -> Texts {
+fn texts(entry: &ExpectedChange) -> Texts {
     [&entry.title, &entry.brand, &entry.hazard, &entry.date, &entry.url, &entry.remedy].map(Clone::clone)
 }
 
@@ -22,7 +22,7 @@ fn agrees(said: &Texts, record: &Value) -> bool {
 }
 
 /// Returns the id of an entry's record.
-fn identity(entry: &Entry) -> String {
+fn identity(entry: &ExpectedChange) -> String {
     let number = if entry.number.is_empty() { entry.key.rsplit('/').next().unwrap() } else { &entry.number };
     format!("{}:{number}", entry.agency)
 }
@@ -30,7 +30,7 @@ fn identity(entry: &Entry) -> String {
 /// The expected changes, merged run by run: what a reader sees who reads only after each run.
 pub(crate) struct Expected {
     /// The entries currently at the upstreams, by key.
-    standing: BTreeMap<String, Entry>,
+    standing: BTreeMap<String, ExpectedChange>,
     /// The expected facts of each key: kind and texts.
     facts: BTreeMap<String, Vec<(&'static str, Texts)>>,
     /// By record, the states that its readers must have seen after each run that changed it.
@@ -50,17 +50,17 @@ struct Seen {
 
 impl Expected {
     /// The expectation for the first complete sync.
-    pub(crate) fn at_first(current: Vec<Entry>) -> Self {
+    pub(crate) fn at_first(current: Vec<ExpectedChange>) -> Self {
         let mut this = Self { standing: BTreeMap::new(), facts: BTreeMap::new(), seen: BTreeMap::new() };
         this.take(0, current);
         this
     }
 
     /// Adds the expectation for two complete syncs after these entries.
-    pub(crate) fn take(&mut self, round: usize, entries: Vec<Entry>) {
+    pub(crate) fn take(&mut self, round: usize, entries: Vec<ExpectedChange>) {
         let moved: BTreeSet<String> = entries.iter().filter(|entry| entry.visible).map(|entry| entry.key.clone()).collect();
         // If a key changes several times between two runs, a reader sees only the last change.
-        let last: BTreeMap<String, Entry> = entries.into_iter().map(|entry| (entry.key.clone(), entry)).collect();
+        let last: BTreeMap<String, ExpectedChange> = entries.into_iter().map(|entry| (entry.key.clone(), entry)).collect();
         let mut touched = BTreeSet::new();
         for (key, entry) in last {
             let stood = self.standing.contains_key(&key);
@@ -89,8 +89,8 @@ impl Expected {
     }
 
     /// Returns the current facts of a record, starting with the one whose texts take precedence.
-    fn members(&self, id: &str) -> Vec<&Entry> {
-        let mut members: Vec<&Entry> = self.standing.values().filter(|entry| identity(entry) == id).collect();
+    fn members(&self, id: &str) -> Vec<&ExpectedChange> {
+        let mut members: Vec<&ExpectedChange> = self.standing.values().filter(|entry| identity(entry) == id).collect();
         members.sort_by_key(|entry| (entry.lang == "es", entry.stream != "nhtsa.socrata", entry.key.clone()));
         members
     }

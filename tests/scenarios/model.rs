@@ -19,7 +19,7 @@ use schemas::position::LogOffset;
 use schemas::topics::{AWARDS, CHANGES_AWARDS};
 use schemas::views::accounts::Tier;
 use schemas::views::awards::Award;
-use schemas::views::records::Note;
+use schemas::views::records::RememberedRows;
 use serde_json::{Value, json};
 
 use crate::api::{LocalApi, Writer};
@@ -160,7 +160,7 @@ impl Model {
         }
     }
 
-    fn take(&mut self, change: &Change<Award, Note>) {
+    fn take(&mut self, change: &Change<Award, RememberedRows>) {
         self.changes += 1;
         let (seq, place) = (change.seq.0, (change.input.partition, change.input.stored_offset()));
         assert_eq!((seq, change.following), (self.changes, 0));

@@ -33,7 +33,7 @@ pub struct Completeness {
 
 /// The completeness after one completed sync run.
 #[derive(Clone, Copy, Debug)]
-struct Entry {
+struct CompletedRun {
     seq: Seq,
     /// The earliest of the upstreams' days, among upstreams that have one.
     through_day: i64,
@@ -45,7 +45,7 @@ struct Entry {
 struct CompletedRuns {
     /// All rows with a seq up to this one are in `entries`.
     upto: Seq,
-    entries: Vec<Entry>,
+    entries: Vec<CompletedRun>,
     /// The latest day of each upstream, in the order of `upstreams`.
     days: Vec<Option<i64>>,
 }
@@ -148,7 +148,7 @@ impl CompletenessCache {
             }
             let through_day = completed.days.iter().flatten().copied().min().unwrap_or(i64::MAX);
             let finished_at_ms = completed.entries.last().map_or(0, |before| before.finished_at_ms).max(through.finished_at);
-            completed.entries.push(Entry { seq, through_day, finished_at_ms });
+            completed.entries.push(CompletedRun { seq, through_day, finished_at_ms });
         }
         completed.upto = completed.upto.max(last);
         Ok(())

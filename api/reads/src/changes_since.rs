@@ -48,7 +48,7 @@ pub fn operation<S: WatchableFeed>(definition: Definition) -> Operation {
 
 async fn answer<S: WatchableFeed>(call: Call, arguments: Arguments<S>, fields: Arc<[String]>) -> Result<Answer, Problem> {
     let (given, asked): (Map<String, Value>, Map<String, Value>) = arguments.all.into_iter().partition(|(name, _)| fields.contains(name));
-    let Asked { request, filter } = serde_json::from_value(Value::Object(asked)).map_err(unreadable)?;
+    let SharedArguments { request, filter } = serde_json::from_value(Value::Object(asked)).map_err(unreadable)?;
     let given = read_filter::<S>(given).map_err(unreadable)?;
     let given = given.normalize()?;
     // A cursor stays valid whatever becomes of what its filter names.
@@ -67,7 +67,7 @@ fn unreadable(error: serde_json::Error) -> Problem {
 /// The arguments that the operation has in every service.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct Asked {
+struct SharedArguments {
     /// Where the feed starts or continues, and what each change includes.
     #[serde(flatten)]
     request: FilteredPageRequest,
@@ -91,7 +91,7 @@ impl<S: WatchableFeed> JsonSchema for Arguments<S> {
     }
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let mut schema = Asked::json_schema(generator);
+        let mut schema = SharedArguments::json_schema(generator);
         properties_of(&mut schema).extend(filter_properties::<S>(generator));
         schema
     }

@@ -95,11 +95,11 @@ struct State {
     is_clean: bool,
     uses: u64,
     /// By the hash of their ETags.
-    files: HashMap<String, Entry>,
+    files: HashMap<String, StoredFile>,
     accounts: HashMap<String, Account>,
 }
 
-struct Entry {
+struct StoredFile {
     written: Written,
     /// The number of the use that began it.
     begun: u64,
@@ -305,7 +305,7 @@ impl FileStore {
             }
         });
         let written = writing.map(|path| path.ok().flatten()).boxed().shared();
-        state.files.insert(key.to_owned(), Entry { written: written.clone(), begun, used: begun, length: None });
+        state.files.insert(key.to_owned(), StoredFile { written: written.clone(), begun, used: begun, length: None });
         Ok((written, begun))
     }
 

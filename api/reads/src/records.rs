@@ -87,7 +87,7 @@ fn versions_default() -> usize {
 /// A record as it is, or as it was at the time of `asOf`.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[schemars(bound = "R: JsonSchema + ChangeRecord", rename = "{R}Record")]
-struct Shown<R: ChangeRecord> {
+struct ShownRecord<R: ChangeRecord> {
     /// The id of the record.
     id: String,
     /// The change that made this version of the record, and the record.
@@ -133,7 +133,7 @@ impl<R: ChangeRecord + JsonSchema> JsonSchema for Either<R> {
     }
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let mut schema = Shown::<R>::json_schema(generator);
+        let mut schema = ShownRecord::<R>::json_schema(generator);
         let mut history = std::mem::take(properties_of(&mut History::<R>::json_schema(generator)));
         history.retain(|name, _| matches!(name.as_str(), "versions" | "next"));
         properties_of(&mut schema).extend(history);
@@ -236,7 +236,7 @@ async fn answer<R: Addressed>(source: Source, find_ids: FindIds, call: Call, arg
             call.form.as_str(),
         ],
     );
-    rendered(&call, source, etag, 1, || json_of(&Shown { id, version: shown(change), note }))
+    rendered(&call, source, etag, 1, || json_of(&ShownRecord { id, version: shown(change), note }))
 }
 
 /// The ETag of a redacted form, made from what it shows: one that is made from its record would differ between records that look alike.

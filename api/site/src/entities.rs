@@ -14,7 +14,7 @@ use crate::layout::{note, notice};
 use crate::list_kind::ListKind;
 use crate::row::{Row, named};
 use crate::this_view::{View, this_view};
-use crate::{ENTITIES, Pairs, Reads, Shown, meanings, page_id, url};
+use crate::{ENTITIES, Pairs, Reads, SiteService, meanings, page_id, url};
 
 /// The most columns of a table, besides the name of a record.
 const COLUMNS_MAX: usize = 5;
@@ -26,10 +26,11 @@ const NAME_CHARS_MIN: usize = 2;
 const VALUE_CHARS_MAX: usize = 200;
 
 /// The operations that show entities, with their services: those whose answers have sections.
-fn kinds<'a>(reads: &'a dyn Reads) -> Vec<(Shown<'a>, &'a Operation)> {
+fn kinds<'a>(reads: &'a dyn Reads) -> Vec<(SiteService<'a>, &'a Operation)> {
     let is_entity = |operation: &&Operation| operation.has_route() && operation.output.pointer("/properties/sections").is_some();
-    let entities_of =
-        |shown: Shown<'a>| shown.service.operations.iter().filter(is_entity).map(move |operation| (shown, operation)).collect::<Vec<_>>();
+    let entities_of = |shown: SiteService<'a>| {
+        shown.service.operations.iter().filter(is_entity).map(move |operation| (shown, operation)).collect::<Vec<_>>()
+    };
     reads.services().into_iter().flat_map(entities_of).collect()
 }
 
@@ -39,7 +40,7 @@ pub(crate) fn are_served(reads: &dyn Reads) -> bool {
 }
 
 /// The links from a record to the entities that it names: for each the words and the address.
-pub(crate) fn links(reads: &dyn Reads, shown: &Shown<'_>, record: &Value) -> Vec<(String, String)> {
+pub(crate) fn links(reads: &dyn Reads, shown: &SiteService<'_>, record: &Value) -> Vec<(String, String)> {
     let is_served = |kind: &str| kinds(reads).iter().any(|(_, operation)| operation.name == kind);
     let mut links = Vec::new();
     for link in shown.service.entities {
@@ -222,7 +223,7 @@ fn row(row: &Value) -> Row {
 }
 
 /// The rows as a table: their names, and the fields by which the explorer shows such records, or the first ones that they have.
-fn list(shown: &Shown<'_>, topic: &str, rows: &[Row]) -> Markup {
+fn list(shown: &SiteService<'_>, topic: &str, rows: &[Row]) -> Markup {
     let page = &shown.service.page;
     let has = |column: &str| rows.iter().any(|row| !is_empty(at(&row.record, column)));
     let hinted = page.columns.iter().copied().filter(|column| has(column) && !page.title.contains(column));
@@ -257,7 +258,7 @@ fn list(shown: &Shown<'_>, topic: &str, rows: &[Row]) -> Markup {
 }
 
 /// The explorer with the filter of a section, as far as a visitor may use it.
-fn explorer(shown: &Shown<'_>, section: &Value) -> String {
+fn explorer(shown: &SiteService<'_>, section: &Value) -> String {
     let filter: Pairs = section["filter"]
         .as_object()
         .into_iter()

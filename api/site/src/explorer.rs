@@ -21,7 +21,7 @@ use crate::pulse::{Pulse, pulse};
 use crate::row::{Row, event, linked};
 use crate::this_view::{View, atom, this_view};
 use crate::url::value;
-use crate::{Pairs, Reads, Shown, filters, meanings, url};
+use crate::{Pairs, Reads, SiteService, filters, meanings, url};
 
 /// The rows of a page: as many as a caller without a key gets.
 const ROWS: u64 = 25;
@@ -45,7 +45,7 @@ struct Listing {
 }
 
 /// The page.
-pub(crate) async fn page<'a>(reads: &'a dyn Reads, shown: Shown<'a>, pairs: &Pairs) -> Result<Page<'a>, Problem> {
+pub(crate) async fn page<'a>(reads: &'a dyn Reads, shown: SiteService<'a>, pairs: &Pairs) -> Result<Page<'a>, Problem> {
     let hints = shown.service.page;
     let list = shown.operation(hints.list);
     let wanted = value(pairs, "view");
@@ -163,7 +163,13 @@ fn arguments_of(pairs: &Pairs) -> Pairs {
 }
 
 /// The answer of a list or of the filtered feed.
-async fn listed(reads: &dyn Reads, shown: Shown<'_>, kind: ListKind, operation: &Operation, arguments: &Pairs) -> Result<Listing, Problem> {
+async fn listed(
+    reads: &dyn Reads,
+    shown: SiteService<'_>,
+    kind: ListKind,
+    operation: &Operation,
+    arguments: &Pairs,
+) -> Result<Listing, Problem> {
     let mut answer = reads.read(shown.service.name, operation.name, arguments.clone()).await?;
     let mut rows = Row::of_answer(&shown, operation, Some(kind), &mut answer);
     let text = |name: &str| answer[name].as_str().map(str::to_owned);
@@ -183,7 +189,7 @@ async fn listed(reads: &dyn Reads, shown: Shown<'_>, kind: ListKind, operation: 
 }
 
 /// The newest changes up to `until`, the newest first, and the arguments of the call that has them.
-async fn newest_changes(reads: &dyn Reads, shown: Shown<'_>, pairs: &Pairs) -> Result<(Listing, Pairs), Problem> {
+async fn newest_changes(reads: &dyn Reads, shown: SiteService<'_>, pairs: &Pairs) -> Result<(Listing, Pairs), Problem> {
     let (as_of, until) = (value(pairs, "asOf"), value(pairs, "until").parse::<u64>().ok());
     let mut end = Vec::new();
     end.extend(until.map(|until| ("cursor".to_owned(), reads.cursor_after(shown.service.name, until))));
@@ -205,7 +211,7 @@ pub(crate) struct Part {
 ///
 /// # Errors
 /// The errors of the operation `changes`.
-pub(crate) async fn newest_part(reads: &dyn Reads, shown: Shown<'_>, end: &Pairs, limit: u64) -> Result<Part, Problem> {
+pub(crate) async fn newest_part(reads: &dyn Reads, shown: SiteService<'_>, end: &Pairs, limit: u64) -> Result<Part, Problem> {
     let mut arguments = vec![("start".to_owned(), NEWEST.to_owned()), ("limit".to_owned(), limit.to_string())];
     arguments.extend(end.iter().cloned());
     let mut answer = reads.read(shown.service.name, "changes", arguments).await?;
@@ -225,7 +231,7 @@ fn change_before(answer: &Value) -> u64 {
 }
 
 /// The newest changes, for counts. Feeds are read backwards in a few parts.
-async fn recent_changes(reads: &dyn Reads, shown: Shown<'_>) -> Result<Vec<Row>, Problem> {
+async fn recent_changes(reads: &dyn Reads, shown: SiteService<'_>) -> Result<Vec<Row>, Problem> {
     let (mut rows, mut end) = (Vec::new(), Vec::new());
     for _ in 0..PARTS_MAX {
         let part = newest_part(reads, shown, &end, ROWS).await?;
@@ -239,7 +245,7 @@ async fn recent_changes(reads: &dyn Reads, shown: Shown<'_>) -> Result<Vec<Row>,
 }
 
 /// How often the values of the service's facet occur, the most frequent first.
-fn shares(shown: &Shown<'_>, rows: &[Row], linked: Option<&Operation>) -> Vec<Share> {
+fn shares(shown: &SiteService<'_>, rows: &[Row], linked: Option<&Operation>) -> Vec<Share> {
     let facet = shown.service.page.facet;
     if facet.is_empty() {
         return Vec::new();
@@ -271,7 +277,7 @@ fn about(text: &str) -> Markup {
     }
 }
 
-fn facts(shown: &Shown<'_>, pulse: &Pulse, now_ms: i64) -> Markup {
+fn facts(shown: &SiteService<'_>, pulse: &Pulse, now_ms: i64) -> Markup {
     let health = &pulse.health;
     let count = |changes: u64| grouped(i64::try_from(changes).unwrap_or(i64::MAX));
     html! {
@@ -322,7 +328,7 @@ fn with(pairs: &Pairs, name: &str, value: &str, without: &[&str]) -> String {
 }
 
 /// The rows, and what their columns mean. `list` is the operation of the list of records.
-fn table(shown: &Shown<'_>, kind: ListKind, rows: &[Row], list: Option<&Operation>, pairs: &Pairs) -> Markup {
+fn table(shown: &SiteService<'_>, kind: ListKind, rows: &[Row], list: Option<&Operation>, pairs: &Pairs) -> Markup {
     let hints = shown.service.page;
     // A column in which nothing is known, or which repeats the titles, says nothing.
     let says = |row: &Row, column: &str| {
@@ -403,7 +409,7 @@ fn is_continued(pairs: &Pairs) -> bool {
 }
 
 /// Why a table has no rows, and what to do. `feed` is the filtered feed, if it is free. A search reads a part of a feed, so there can be a next page.
-fn nothing(shown: &Shown<'_>, kind: ListKind, feed: Option<&Operation>, pairs: &Pairs, has_next: bool) -> Markup {
+fn nothing(shown: &SiteService<'_>, kind: ListKind, feed: Option<&Operation>, pairs: &Pairs, has_next: bool) -> Markup {
     let is_continued = is_continued(pairs);
     let is_filtered = filters::selects(pairs);
     let feed = feed.filter(|_| kind == ListKind::Changes && !is_continued);
@@ -431,7 +437,7 @@ fn nothing(shown: &Shown<'_>, kind: ListKind, feed: Option<&Operation>, pairs: &
 }
 
 /// The title of a record for a table, whose columns say the rest. It leads to the record's page if the record has an id.
-fn link(shown: &Shown<'_>, row: &Row) -> Markup {
+fn link(shown: &SiteService<'_>, row: &Row) -> Markup {
     linked(shown, row, &title(&row.record, shown.service.page.title))
 }
 

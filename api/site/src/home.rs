@@ -12,7 +12,7 @@ use crate::last_sync::last_sync;
 use crate::layout::copyable;
 use crate::pulse::{Pulse, pulse_with_streams};
 use crate::row::{Row, event, named};
-use crate::{ENTITIES, EXPLORE, Pairs, Reads, STATUS, Shown, VERIFY, entities, guides, live, receipts, status};
+use crate::{ENTITIES, EXPLORE, Pairs, Reads, STATUS, SiteService, VERIFY, entities, guides, live, receipts, status};
 
 /// The changes that the list shows.
 const SHOWN_MAX: usize = 12;
@@ -136,13 +136,13 @@ fn with_more(found: &[usize], few: usize) -> Vec<usize> {
 }
 
 /// The newest changes of a service, the newest first; none if it does not answer.
-async fn newest_rows(reads: &dyn Reads, shown: Shown<'_>, limit: usize) -> Vec<Row> {
+async fn newest_rows(reads: &dyn Reads, shown: SiteService<'_>, limit: usize) -> Vec<Row> {
     newest_part(reads, shown, &Pairs::new(), limit as u64).await.map(|part| part.rows).unwrap_or_default()
 }
 
 /// The changes of the list: services take turns, so that the list shows many of them also if one records most; then the newest come first.
-fn in_turn<'a>(services: Vec<Vec<(Shown<'a>, &'a Row)>>) -> Vec<(Shown<'a>, &'a Row)> {
-    let mut turns: Vec<(usize, (Shown<'a>, &'a Row))> = services.into_iter().flat_map(|rows| rows.into_iter().enumerate()).collect();
+fn in_turn<'a>(services: Vec<Vec<(SiteService<'a>, &'a Row)>>) -> Vec<(SiteService<'a>, &'a Row)> {
+    let mut turns: Vec<(usize, (SiteService<'a>, &'a Row))> = services.into_iter().flat_map(|rows| rows.into_iter().enumerate()).collect();
     let newest_first = |one: &Row, other: &Row| other.recorded_at.cmp(&one.recorded_at);
     turns.sort_by(|(turn, (_, one)), (other_turn, (_, other))| turn.cmp(other_turn).then_with(|| newest_first(one, other)));
     turns.truncate(SHOWN_MAX);
@@ -150,7 +150,7 @@ fn in_turn<'a>(services: Vec<Vec<(Shown<'a>, &'a Row)>>) -> Vec<(Shown<'a>, &'a 
     turns.into_iter().map(|(_, change)| change).collect()
 }
 
-fn card(shown: &Shown<'_>, pulse: Option<&Pulse>, now_ms: i64) -> Markup {
+fn card(shown: &SiteService<'_>, pulse: Option<&Pulse>, now_ms: i64) -> Markup {
     let count = |number: u64| grouped(i64::try_from(number).unwrap_or(i64::MAX));
     html! {
         article.card {
@@ -210,7 +210,7 @@ mod tests {
         let list = |times: [Vec<usize>; 3]| {
             let rows: Vec<Vec<Row>> = times.into_iter().map(|times| times.into_iter().map(row).collect()).collect();
             let shown = services.iter().zip(&rows);
-            let shown = shown.map(|(service, rows)| rows.iter().map(|row| (Shown { service, settings: &settings }, row)).collect());
+            let shown = shown.map(|(service, rows)| rows.iter().map(|row| (SiteService { service, settings: &settings }, row)).collect());
             in_turn(shown.collect()).iter().map(|(shown, row)| format!("{}{}", shown.service.name, row.recorded_at)).collect::<String>()
         };
         assert_eq!(list([vec![9; 12], vec![9; 12], vec![9; 12]]), "a09b09c09a09b09c09a09b09c09a09b09c09");

@@ -4,10 +4,10 @@ use maud::{Markup, html};
 use serde_json::Value;
 
 use crate::fields::ago;
-use crate::{Shown, receipts};
+use crate::{SiteService, receipts};
 
 /// When a service last read its upstreams completely. Receipts are recorded by callers: no upstream has them.
-pub(crate) fn last_sync(shown: &Shown<'_>, health: &Value, now_ms: i64) -> Markup {
+pub(crate) fn last_sync(shown: &SiteService<'_>, health: &Value, now_ms: i64) -> Markup {
     html! {
         @match health["lastSnapshot"].as_str().filter(|at| !at.is_empty()) {
             Some(at) => { (ago(at, now_ms)) }

@@ -42,7 +42,7 @@ use serde_json::Value;
 pub use activity::Activity;
 pub use pages::{ACCOUNT, EXPLORE, POLICY, assets};
 pub use paths::{ENTITIES, STATUS, STATUS_FEED, VERIFY};
-pub use reads::{Reads, Shown, page_id, record_path};
+pub use reads::{Reads, SiteService, page_id, record_path};
 pub use response::Rendered;
 use response::respond;
 pub use url::Pairs;

@@ -2,7 +2,7 @@
 
 use operation::{Operation, Price};
 
-use crate::{Pairs, Shown, url};
+use crate::{Pairs, SiteService, url};
 
 /// What an explorer lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,7 +23,7 @@ impl ListKind {
     }
 }
 
-impl<'a> Shown<'a> {
+impl<'a> SiteService<'a> {
     /// What the explorer lists without a key by an operation that `takes` accepts, and the operation: the list of records, else the filtered feed.
     pub(crate) fn free_list(&self, takes: impl Fn(&Operation) -> bool) -> Option<(ListKind, &'a Operation)> {
         let is_open = |operation: &&Operation| operation.price == Price::Free && takes(operation);

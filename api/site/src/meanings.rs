@@ -5,7 +5,7 @@ use operation::Operation;
 use pages::inline;
 use serde_json::Value;
 
-use crate::Shown;
+use crate::SiteService;
 use crate::fields::{is_internal, label};
 
 /// The schemas of a record in the answer of an operation, at a place of its schema: a record with a redacted form has a schema for each form.
@@ -39,21 +39,21 @@ fn described<'a>(summary: &str, forms: &[&'a Value], paths: impl Iterator<Item =
 }
 
 /// Whether the records of a service have a field, also if no schema says which fields they have.
-pub(crate) fn is_field(shown: &Shown<'_>, name: &str) -> bool {
+pub(crate) fn is_field(shown: &SiteService<'_>, name: &str) -> bool {
     let forms = shown.operation("record").map(|operation| forms(operation, "/properties/record")).unwrap_or_default();
     let known = |form: &&Value| form["properties"].is_object();
     !forms.iter().any(known) || forms.iter().any(|form| form["properties"].get(name).is_some())
 }
 
 /// What the fields of a record mean.
-pub(crate) fn of_record(shown: &Shown<'_>, record: &Value) -> Markup {
+pub(crate) fn of_record(shown: &SiteService<'_>, record: &Value) -> Markup {
     let forms = shown.operation("record").map(|operation| forms(operation, "/properties/record")).unwrap_or_default();
     let names = record.as_object().into_iter().flatten().map(|(name, _)| name.as_str());
     described("What the fields mean", &forms, names)
 }
 
 /// What the columns of a table mean. `list` is the operation of a list of records.
-pub(crate) fn of_columns(shown: &Shown<'_>, list: Option<&Operation>, columns: &[&str]) -> Markup {
+pub(crate) fn of_columns(shown: &SiteService<'_>, list: Option<&Operation>, columns: &[&str]) -> Markup {
     let page = shown.service.page;
     let rows = list.into_iter().flat_map(|list| page.rows.iter().flat_map(move |rows| forms(list, &format!("/properties/{rows}/items"))));
     let record = shown.operation("record").into_iter().flat_map(|operation| forms(operation, "/properties/record"));

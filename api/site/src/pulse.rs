@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::chart::DayCount;
 use crate::fields::{days_before, today};
-use crate::reads::{Reads, Shown};
+use crate::reads::{Reads, SiteService};
 use crate::status::with_streams;
 use crate::url::Pairs;
 
@@ -53,7 +53,7 @@ impl Pulse {
 ///
 /// # Errors
 /// The errors of the operation `health`.
-pub(crate) async fn pulse(reads: &dyn Reads, shown: Shown<'_>, more: Pairs) -> Result<Pulse, Problem> {
+pub(crate) async fn pulse(reads: &dyn Reads, shown: SiteService<'_>, more: Pairs) -> Result<Pulse, Problem> {
     let (service, today) = (shown.service.name, today(reads.now_ms()));
     let past = days_before(today, DAYS).into_iter().filter(|day| *day < today);
     let known = past.map_while(|day| Some(DayCount { day, changes: reads.activity().known(service, day)? }));
@@ -80,7 +80,7 @@ pub(crate) async fn pulse(reads: &dyn Reads, shown: Shown<'_>, more: Pairs) -> R
 ///
 /// # Errors
 /// The errors of the operation `health`.
-pub(crate) async fn pulse_with_streams(reads: &dyn Reads, shown: Shown<'_>) -> Result<Pulse, Problem> {
+pub(crate) async fn pulse_with_streams(reads: &dyn Reads, shown: SiteService<'_>) -> Result<Pulse, Problem> {
     let (service, now_ms) = (shown.service.name, reads.now_ms());
     if let Some(streams) = reads.activity().streams(service, now_ms) {
         return Ok(pulse(reads, shown, Pairs::new()).await?.with_streams(streams));

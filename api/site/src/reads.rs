@@ -12,14 +12,14 @@ use crate::url::{Pairs, segment};
 
 /// A service of the site.
 #[derive(Clone, Copy)]
-pub struct Shown<'a> {
+pub struct SiteService<'a> {
     /// The service.
     pub service: &'a Service,
     /// The settings of the service.
     pub settings: &'a ServiceSettings,
 }
 
-impl<'a> Shown<'a> {
+impl<'a> SiteService<'a> {
     /// The operation with a name and a route.
     pub(crate) fn operation(&self, name: &str) -> Option<&'a Operation> {
         self.service.operations.iter().find(|operation| operation.name == name && operation.has_route())
@@ -57,7 +57,7 @@ pub fn page_id(record: &Value) -> Option<&str> {
 /// What pages read. The implementation calls the operations in this process, as a caller without a key whose calls count against no quota.
 pub trait Reads: Send + Sync {
     /// The services that are served, in the order of the list.
-    fn services(&self) -> Vec<Shown<'_>>;
+    fn services(&self) -> Vec<SiteService<'_>>;
 
     /// Calls an operation with the arguments of a query; paid operations and those of a tier are refused as the API refuses them.
     fn read<'a>(&'a self, service: &'a str, operation: &'a str, arguments: Pairs) -> BoxFuture<'a, Result<Value, Problem>>;

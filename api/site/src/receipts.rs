@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::fields::{cell, grouped};
 use crate::layout::notice;
-use crate::{Pairs, Reads, Shown, VERIFY, url};
+use crate::{Pairs, Reads, SiteService, VERIFY, url};
 
 /// The receipts of an agent that one page shows.
 const ROWS: u64 = 25;
@@ -52,12 +52,12 @@ impl Wanted {
 }
 
 /// The service that issues receipts, if one is served.
-pub(crate) fn issuer(reads: &dyn Reads) -> Option<Shown<'_>> {
+pub(crate) fn issuer(reads: &dyn Reads) -> Option<SiteService<'_>> {
     reads.services().into_iter().find(is_issuer)
 }
 
 /// Whether a service issues receipts.
-pub(crate) fn is_issuer(shown: &Shown<'_>) -> bool {
+pub(crate) fn is_issuer(shown: &SiteService<'_>) -> bool {
     shown.operation("verify_receipt").is_some()
 }
 
@@ -108,12 +108,12 @@ pub(crate) async fn page<'a>(reads: &'a dyn Reads, pairs: &Pairs) -> Result<Page
 }
 
 /// The page of a receipt at its issuer, which verifies it in the browser.
-pub(crate) fn receipt_page(shown: &Shown<'_>, id: &str) -> String {
+pub(crate) fn receipt_page(shown: &SiteService<'_>, id: &str) -> String {
     format!("{}/verify/{}", shown.settings.prefix, url::segment(id))
 }
 
 /// What the server says of one receipt.
-async fn receipt(reads: &dyn Reads, shown: Shown<'_>, id: &str) -> Markup {
+async fn receipt(reads: &dyn Reads, shown: SiteService<'_>, id: &str) -> Markup {
     let verified = match reads.read(shown.service.name, "verify_receipt", vec![("receipt_id".to_owned(), id.to_owned())]).await {
         Ok(verified) => verified,
         Err(problem) => return notice(&problem.detail, problem.code),
@@ -152,7 +152,7 @@ fn agent_link(agent: &str) -> Markup {
 }
 
 /// The receipts of an agent, the newest first.
-async fn chain(reads: &dyn Reads, shown: Shown<'_>, agent: &str, after: &str) -> Markup {
+async fn chain(reads: &dyn Reads, shown: SiteService<'_>, agent: &str, after: &str) -> Markup {
     let mut arguments = vec![("agent_id".to_owned(), agent.to_owned()), ("limit".to_owned(), ROWS.to_string())];
     arguments.extend((!after.is_empty()).then(|| ("after".to_owned(), after.to_owned())));
     let listed = match reads.read(shown.service.name, "list_receipts", arguments).await {
@@ -188,7 +188,7 @@ async fn chain(reads: &dyn Reads, shown: Shown<'_>, agent: &str, after: &str) ->
 }
 
 /// The form whose receipt the script verifies. Without the script it is hidden, so that nothing is sent.
-fn verifier(shown: &Shown<'_>) -> Markup {
+fn verifier(shown: &SiteService<'_>) -> Markup {
     html! {
         p.notice #needs-script {
             "This needs JavaScript. On a computer with the program, " code { "highwater verify RECEIPT.json --pubkey HEX" } " makes the same checks without the server."
@@ -217,7 +217,7 @@ async fn trees(reads: &dyn Reads) -> Markup {
         let proved = reads.read(shown.service.name, "prove_consistency", arguments).await;
         (shown, proved)
     });
-    let trees: Vec<(Shown<'_>, Result<Value, Problem>)> = join_all(answering).await;
+    let trees: Vec<(SiteService<'_>, Result<Value, Problem>)> = join_all(answering).await;
     html! {
         (table("Checkpoints", &["Tree", "Leaves", "Root", "Signed by", "Checkpoint"], &html! {
             @for (shown, proved) in &trees {
@@ -234,7 +234,7 @@ async fn trees(reads: &dyn Reads) -> Markup {
 }
 
 /// The cells of a checkpoint: a signed note of origin, size and root, an empty line, and a line for each signature.
-fn checkpoint(shown: &Shown<'_>, note: &str) -> Markup {
+fn checkpoint(shown: &SiteService<'_>, note: &str) -> Markup {
     let (text, signatures) = note.split_once("\n\n").unwrap_or((note, ""));
     let mut lines = text.lines().skip(1);
     let size = lines.next().and_then(|size| size.parse::<i64>().ok()).unwrap_or(0);

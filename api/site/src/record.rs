@@ -16,7 +16,7 @@ use crate::layout::{note, notice};
 use crate::row::event;
 use crate::this_view::{View, address, this_view};
 use crate::url::followed_host;
-use crate::{Pairs, Reads, Shown, filters, meanings, receipts, sources, url};
+use crate::{Pairs, Reads, SiteService, filters, meanings, receipts, sources, url};
 
 /// The versions that one page shows.
 const VERSIONS: u64 = 25;
@@ -26,7 +26,7 @@ const LINKS_MAX: usize = 20;
 const LINK_DEPTH_MAX: usize = 4;
 
 /// The page.
-pub(crate) async fn page<'a>(reads: &'a dyn Reads, shown: Shown<'a>, id: &str, pairs: &Pairs) -> Result<Page<'a>, Problem> {
+pub(crate) async fn page<'a>(reads: &'a dyn Reads, shown: SiteService<'a>, id: &str, pairs: &Pairs) -> Result<Page<'a>, Problem> {
     let as_of: Pairs = pairs.iter().filter(|(name, _)| name == "asOf").cloned().collect();
     let by_id = || [vec![("id".to_owned(), id.to_owned())], as_of.clone()].concat();
     let answer = reads.read(shown.service.name, "record", by_id()).await?;
@@ -141,7 +141,7 @@ pub(crate) async fn page<'a>(reads: &'a dyn Reads, shown: Shown<'a>, id: &str, p
 
 /// The proof of the place in the chain, which the script checks: that the change is a leaf of the signed tree of its service. Receipts have a tree of their
 /// own, and a page that checks them.
-fn proof(reads: &dyn Reads, shown: &Shown<'_>, id: &str, seq: u64) -> Markup {
+fn proof(reads: &dyn Reads, shown: &SiteService<'_>, id: &str, seq: u64) -> Markup {
     let issuer = receipts::issuer(reads);
     if issuer.is_some_and(|issuer| issuer.service.name == shown.service.name) {
         return html! { p { a href=(receipts::receipt_page(shown, id)) { "Verify this receipt in your browser" } } };
@@ -202,7 +202,7 @@ fn origins(history: &Value) -> BTreeMap<String, Origin<'_>> {
 
 /// The fields of a record, those that matter first, each with the change that gave its value and the notices that have it. Empty ones are named together.
 fn fields(
-    shown: &Shown<'_>,
+    shown: &SiteService<'_>,
     record: &Value,
     origins: &BTreeMap<String, Origin<'_>>,
     notices: &HashMap<&str, Vec<(usize, &str)>>,

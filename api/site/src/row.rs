@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::fields::{grouped, is_empty, label, name, text};
 use crate::list_kind::ListKind;
-use crate::{Shown, meanings, page_id};
+use crate::{SiteService, meanings, page_id};
 
 /// The members of a change that are in other places of a page, or that are about the change as such.
 const ENVELOPE: [&str; 7] = ["event", "seq", "recordedAt", "backfill", "record", "contentHash", "urlNote"];
@@ -27,7 +27,7 @@ pub(crate) struct Row {
 
 impl Row {
     /// The row of a change. Feeds under a filter have the fields of the record next to those of the change.
-    pub(crate) fn of_change(shown: &Shown<'_>, mut change: Value) -> Self {
+    pub(crate) fn of_change(shown: &SiteService<'_>, mut change: Value) -> Self {
         let text = |name: &str| change[name].as_str().unwrap_or_default().to_owned();
         let (event, recorded_at) = (text("event"), text("recordedAt"));
         if change["record"].is_object() {
@@ -44,7 +44,7 @@ impl Row {
     }
 
     /// The rows of an answer, in its order: those of the page's lists of records, the changes of a feed, or what another operation lists.
-    pub(crate) fn of_answer(shown: &Shown<'_>, operation: &Operation, kind: Option<ListKind>, answer: &mut Value) -> Vec<Self> {
+    pub(crate) fn of_answer(shown: &SiteService<'_>, operation: &Operation, kind: Option<ListKind>, answer: &mut Value) -> Vec<Self> {
         let lists: Vec<&str> = if kind == Some(ListKind::Records) { shown.service.page.rows.to_vec() } else { vec![operation.list] };
         let mut rows = Vec::new();
         for list in lists {
@@ -84,12 +84,12 @@ pub(crate) fn event(event: &str) -> Markup {
 }
 
 /// The name of a record outside of a table. It leads to the record's page if the record has an id.
-pub(crate) fn named(shown: &Shown<'_>, row: &Row) -> Markup {
+pub(crate) fn named(shown: &SiteService<'_>, row: &Row) -> Markup {
     linked(shown, row, &name(&row.record, &shown.service.page))
 }
 
 /// Words that lead to the page of a record. A redacted record has no id and no page, and neither has one whose id is hidden.
-pub(crate) fn linked(shown: &Shown<'_>, row: &Row, words: &str) -> Markup {
+pub(crate) fn linked(shown: &SiteService<'_>, row: &Row, words: &str) -> Markup {
     html! {
         @match page_id(&row.record) {
             Some(id) => { a href=(shown.record(id)) { bdi { (words) } } }

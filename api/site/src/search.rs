@@ -10,7 +10,7 @@ use pages::Page;
 use crate::fields::{at, cell, is_empty, label};
 use crate::list_kind::ListKind;
 use crate::row::{Row, named};
-use crate::{EXPLORE, Pairs, Reads, Shown, entities, filters, url};
+use crate::{EXPLORE, Pairs, Reads, SiteService, entities, filters, url};
 
 /// The longest search, in characters.
 const WORDS_CHARS_MAX: usize = 200;
@@ -76,7 +76,7 @@ pub(crate) async fn page<'a>(reads: &'a dyn Reads, pairs: &'a Pairs) -> Result<P
 }
 
 /// The columns of a hit that its name does not have already.
-fn columns<'a>(shown: &Shown<'a>, row: &'a Row) -> impl Iterator<Item = &'a str> {
+fn columns<'a>(shown: &SiteService<'a>, row: &'a Row) -> impl Iterator<Item = &'a str> {
     let page = shown.service.page;
     let all = page.columns.iter().copied().filter(move |column| !page.detail.iter().any(|(_, named)| named == column));
     all.filter(move |column| !is_empty(at(&row.record, column))).take(COLUMNS_MAX)
@@ -84,7 +84,7 @@ fn columns<'a>(shown: &Shown<'a>, row: &'a Row) -> impl Iterator<Item = &'a str>
 
 /// What a service found.
 struct ServiceHits<'a> {
-    shown: Shown<'a>,
+    shown: SiteService<'a>,
     rows: Vec<Row>,
     /// Where all of it is: the words and the address of each link.
     all: Vec<(String, String)>,
@@ -103,7 +103,7 @@ struct Question<'a> {
 }
 
 /// How a service is searched without a key by some arguments of its list, or of its filtered feed if the list takes none of them.
-fn questions<'a>(shown: &Shown<'a>, arguments: &[&'static str]) -> Vec<Question<'a>> {
+fn questions<'a>(shown: &SiteService<'a>, arguments: &[&'static str]) -> Vec<Question<'a>> {
     let takes_any = |operation: &Operation| arguments.iter().any(|argument| filters::takes(operation, argument));
     let Some((kind, operation)) = shown.free_list(takes_any) else { return Vec::new() };
     let taken = arguments.iter().filter(|argument| filters::takes(operation, argument));
@@ -111,7 +111,7 @@ fn questions<'a>(shown: &Shown<'a>, arguments: &[&'static str]) -> Vec<Question<
 }
 
 /// The further operations of a service that find records by words, without a key.
-fn lookups<'a>(shown: &Shown<'a>) -> Vec<Question<'a>> {
+fn lookups<'a>(shown: &SiteService<'a>) -> Vec<Question<'a>> {
     let question_of = |&(name, argument): &(&'static str, &'static str)| {
         let operation = shown.operation(name).filter(|operation| operation.price == Price::Free)?;
         Some(Question { operation, argument, kind: None })
@@ -119,7 +119,7 @@ fn lookups<'a>(shown: &Shown<'a>) -> Vec<Question<'a>> {
     shown.service.page.lookups.iter().filter_map(question_of).collect()
 }
 
-async fn find<'a>(reads: &dyn Reads, shown: Shown<'a>, words: &str) -> ServiceHits<'a> {
+async fn find<'a>(reads: &dyn Reads, shown: SiteService<'a>, words: &str) -> ServiceHits<'a> {
     let by_number = reads.read(shown.service.name, "record", vec![("id".to_owned(), words.to_owned())]);
     let (by_number, mut found) = join(by_number, find_by_words(reads, shown, words)).await;
     if let Ok(answer) = by_number {
@@ -143,7 +143,7 @@ fn finished(mut found: ServiceHits<'_>) -> ServiceHits<'_> {
 }
 
 /// What a service finds by the arguments of its own search that have an index.
-async fn find_by_words<'a>(reads: &dyn Reads, shown: Shown<'a>, words: &str) -> ServiceHits<'a> {
+async fn find_by_words<'a>(reads: &dyn Reads, shown: SiteService<'a>, words: &str) -> ServiceHits<'a> {
     let found = ServiceHits { shown, rows: Vec::new(), all: Vec::new(), slow: Vec::new(), unsearched: String::new() };
     let page = shown.service.page;
     let asked = [questions(&shown, page.searches), lookups(&shown)].concat();
@@ -171,7 +171,7 @@ async fn find_slowly<'a>(reads: &dyn Reads, mut found: ServiceHits<'a>, words: &
 }
 
 /// The link to the explorer that shows what a question finds: "All by recipient in Contract awards"; `None` if none does.
-fn link(shown: &Shown<'_>, question: &Question<'_>, words: &str, verb: &str) -> Option<(String, String)> {
+fn link(shown: &SiteService<'_>, question: &Question<'_>, words: &str, verb: &str) -> Option<(String, String)> {
     let Question { operation, argument, kind } = *question;
     let kind = kind?;
     let late_news = filters::late_news(operation).filter(|_| kind == ListKind::Changes);

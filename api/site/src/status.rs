@@ -17,7 +17,7 @@ use self::bars::{bars, last_days};
 use crate::chart::COUNTED;
 use crate::fields::{ago, cell, grouped, time, today};
 use crate::last_sync::last_sync;
-use crate::{Pairs, Reads, STATUS, STATUS_FEED, Shown, guides};
+use crate::{Pairs, Reads, STATUS, STATUS_FEED, SiteService, guides};
 
 /// The most fields of an upstream that are listed.
 const FIELDS_MAX: usize = 60;
@@ -25,12 +25,12 @@ const FIELDS_MAX: usize = 60;
 const MEGABYTE: u64 = 1 << 20;
 
 /// A service, and what its `health` answers.
-type ServiceState<'a> = (Shown<'a>, Result<Value, Problem>);
+type ServiceState<'a> = (SiteService<'a>, Result<Value, Problem>);
 
 /// A stream, with the services that read it.
 struct Stream<'a> {
     state: &'a Value,
-    services: Vec<Shown<'a>>,
+    services: Vec<SiteService<'a>>,
 }
 
 impl Stream<'_> {
@@ -112,12 +112,12 @@ pub(crate) async fn page(reads: &dyn Reads) -> Result<Page<'_>, Problem> {
 }
 
 /// The services that answered, with their answers.
-fn answered<'a>(states: &'a [ServiceState<'a>]) -> impl Iterator<Item = (Shown<'a>, &'a Value)> {
+fn answered<'a>(states: &'a [ServiceState<'a>]) -> impl Iterator<Item = (SiteService<'a>, &'a Value)> {
     states.iter().filter_map(|(shown, health)| Some((*shown, health.as_ref().ok()?)))
 }
 
 /// The streams in the answers of services, by their names, each once.
-fn streams<'a>(answers: impl Iterator<Item = (Shown<'a>, &'a Value)>) -> BTreeMap<&'a str, Stream<'a>> {
+fn streams<'a>(answers: impl Iterator<Item = (SiteService<'a>, &'a Value)>) -> BTreeMap<&'a str, Stream<'a>> {
     let mut streams: BTreeMap<&str, Stream<'_>> = BTreeMap::new();
     for (shown, health) in answers {
         for state in health["streams"].as_array().into_iter().flatten() {
@@ -136,7 +136,7 @@ fn failing_first<'a>(streams: &'a BTreeMap<&'a str, Stream<'a>>) -> Vec<(&'a str
 }
 
 /// When each stream in the answers of services was last read completely, in a few words.
-pub(crate) fn freshness<'a>(answers: impl Iterator<Item = (Shown<'a>, &'a Value)>, now_ms: i64) -> Markup {
+pub(crate) fn freshness<'a>(answers: impl Iterator<Item = (SiteService<'a>, &'a Value)>, now_ms: i64) -> Markup {
     let streams = streams(answers);
     html! {
         @if streams.is_empty() { p.soft { "No stream is known." } }
@@ -152,7 +152,7 @@ pub(crate) fn freshness<'a>(answers: impl Iterator<Item = (Shown<'a>, &'a Value)
     }
 }
 
-fn service(shown: &Shown<'_>, state: Result<&Value, &Problem>, now_ms: i64) -> Markup {
+fn service(shown: &SiteService<'_>, state: Result<&Value, &Problem>, now_ms: i64) -> Markup {
     html! {
         tr {
             th scope="row" { a href=(shown.explorer()) { (shown.service.title) } }

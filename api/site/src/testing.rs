@@ -13,7 +13,7 @@ use schemas::views::accounts::Tier;
 use serde_json::{Value, json};
 
 use crate::fields::{days_before, today};
-use crate::{Activity, Pairs, Reads, Rendered, Shown, render};
+use crate::{Activity, Pairs, Reads, Rendered, SiteService, render};
 
 /// The time of the tests: 2026-11-28T12:00:00Z.
 const NOW_MS: i64 = 1_795_867_200_000;
@@ -135,8 +135,8 @@ impl Made {
 }
 
 impl Reads for Made {
-    fn services(&self) -> Vec<Shown<'_>> {
-        vec![Shown { service: &self.service, settings: &self.settings }; self.copies]
+    fn services(&self) -> Vec<SiteService<'_>> {
+        vec![SiteService { service: &self.service, settings: &self.settings }; self.copies]
     }
 
     fn read<'a>(&'a self, _: &'a str, operation: &'a str, arguments: Pairs) -> BoxFuture<'a, Result<Value, Problem>> {

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use crate::account::register::Registration;
 use crate::layout::copyable;
-use crate::{Pairs, Shown, filters, url};
+use crate::{Pairs, SiteService, filters, url};
 
 /// What a page shows: the answer of an operation.
 pub(crate) struct View<'a> {
@@ -17,12 +17,12 @@ pub(crate) struct View<'a> {
 }
 
 /// The address of a view over REST.
-pub(crate) fn address(shown: &Shown<'_>, view: &View<'_>) -> String {
+pub(crate) fn address(shown: &SiteService<'_>, view: &View<'_>) -> String {
     address_at(shown, view.operation.path, view.arguments.clone())
 }
 
 /// The address of a path of a service, with arguments in the path and in the query.
-fn address_at(shown: &Shown<'_>, path: &str, mut query: Pairs) -> String {
+fn address_at(shown: &SiteService<'_>, path: &str, mut query: Pairs) -> String {
     let part = |part: &str| match part.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')) {
         Some(name) => {
             let at = query.iter().position(|(given, _)| given == name);
@@ -36,7 +36,7 @@ fn address_at(shown: &Shown<'_>, path: &str, mut query: Pairs) -> String {
 
 /// The feed for feed readers that has the changes of a list or feed under the same filters, and its address. `None` for the view of one record, and if no
 /// feed takes all of the filters.
-pub(crate) fn atom<'a>(shown: &Shown<'a>, view: &View<'_>) -> Option<(&'a Operation, String)> {
+pub(crate) fn atom<'a>(shown: &SiteService<'a>, view: &View<'_>) -> Option<(&'a Operation, String)> {
     if view.operation.list.is_empty() {
         return None;
     }
@@ -66,7 +66,7 @@ fn typed(view: &View<'_>) -> Value {
 const KEY: &str = "-H \"x-api-key: $KEY\" ";
 
 /// The ways in which programs get a view. `webhook` registers a webhook for it. `day` is the day of the file of all records; empty for none.
-pub(crate) fn this_view(shown: &Shown<'_>, view: &View<'_>, webhook: Option<&Registration<'_>>, day: &str) -> Markup {
+pub(crate) fn this_view(shown: &SiteService<'_>, view: &View<'_>, webhook: Option<&Registration<'_>>, day: &str) -> Markup {
     let base = &shown.settings.base_url;
     let address = shell_quoted(&address(shown, view));
     let is_free = view.operation.price == Price::Free;

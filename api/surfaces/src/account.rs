@@ -22,7 +22,7 @@ use schemas::error_code::ErrorCode;
 use schemas::views::accounts::Tier;
 use serde_json::Value;
 use site::account::{Arguments, Calls, KEYS, Route, SIGN_IN, SIGN_OUT, Screen, SignIn, Usage, WEBHOOKS};
-use site::{ACCOUNT, Pairs, Shown, url};
+use site::{ACCOUNT, Pairs, SiteService, url};
 use warp::reply::Response;
 
 use crate::mounted_service::{Incoming, Mounted, value_of};
@@ -304,8 +304,8 @@ struct Caller<'a> {
 }
 
 impl Calls for Caller<'_> {
-    fn services(&self) -> Vec<Shown<'_>> {
-        self.services.iter().map(|mounted| Shown { service: &mounted.service, settings: &mounted.settings }).collect()
+    fn services(&self) -> Vec<SiteService<'_>> {
+        self.services.iter().map(|mounted| SiteService { service: &mounted.service, settings: &mounted.settings }).collect()
     }
 
     fn call<'a>(

@@ -15,7 +15,7 @@ use operation::problem::Problem;
 use schemas::error_code::ErrorCode;
 use schemas::position::Seq;
 use serde_json::Value;
-use site::{Activity, Pairs, Reads, Rendered, Shown};
+use site::{Activity, Pairs, Reads, Rendered, SiteService};
 use tokio::task::JoinSet;
 use warp::reply::Response;
 
@@ -136,8 +136,8 @@ async fn in_own_task(read: impl Future<Output = Result<Value, Problem>> + Send +
 }
 
 impl Reads for Visit<'_> {
-    fn services(&self) -> Vec<Shown<'_>> {
-        self.visitors.mounted.iter().map(|mounted| Shown { service: &mounted.service, settings: &mounted.settings }).collect()
+    fn services(&self) -> Vec<SiteService<'_>> {
+        self.visitors.mounted.iter().map(|mounted| SiteService { service: &mounted.service, settings: &mounted.settings }).collect()
     }
 
     fn read<'a>(&'a self, service: &'a str, operation: &'a str, arguments: Pairs) -> BoxFuture<'a, Result<Value, Problem>> {

@@ -96,7 +96,7 @@ struct Envelope<T> {
 }
 
 #[derive(Deserialize)]
-struct Shown {
+struct Resource {
     last_modified: String,
 }
 
@@ -125,7 +125,7 @@ pub fn records<'a>(stream: &'static str, body: &'a str) -> Result<Records<'a>, U
 /// # Errors
 /// As [`records`].
 pub fn last_modified(stream: &'static str, body: &str) -> Result<String, UpstreamError> {
-    let shown: Shown = result(stream, body)?;
+    let shown: Resource = result(stream, body)?;
     if shown.last_modified.trim().is_empty() {
         return Err(json::later(stream, "last_modified is empty"));
     }

@@ -16,7 +16,7 @@ use schemas::key;
 use schemas::position::Seq;
 use schemas::tables::{Datum, Key, Table, ViewDef, Write};
 use schemas::topics::Topic;
-use schemas::views::records::{Note, NoteRow, Place, Record, RecordChange, RecordTables, Row, Term};
+use schemas::views::records::{Place, Record, RecordChange, RecordTables, RememberedRow, RememberedRows, Row, Term};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use texts::folding::is_same_content;
@@ -265,15 +265,15 @@ impl<'a, T: Rules> State<'a, T> {
     }
 
     /// Returns the drafts of all changes to the state.
-    fn drafts(self, id: &str) -> Vec<Draft<T::Record, Note>> {
-        let mut drafts: Vec<Draft<T::Record, Note>> = self
+    fn drafts(self, id: &str) -> Vec<Draft<T::Record, RememberedRows>> {
+        let mut drafts: Vec<Draft<T::Record, RememberedRows>> = self
             .records
             .into_iter()
             .filter_map(|(id, (before, after))| difference(&id, before.map(|row| (row.record, row.seq, row.since)), after))
             .collect();
-        let rows: Vec<NoteRow> = self.state.into_iter().map(|(key, value)| NoteRow { key, value }).collect();
+        let rows: Vec<RememberedRow> = self.state.into_iter().map(|(key, value)| RememberedRow { key, value }).collect();
         if !rows.is_empty() {
-            let note = Some(Note { rows });
+            let note = Some(RememberedRows { rows });
             match drafts.first_mut() {
                 Some(first) => first.note = note,
                 None => drafts.push(Draft { note, ..note_draft(id) }),
@@ -289,7 +289,7 @@ pub struct Records<T>(PhantomData<T>);
 impl<T: Rules> Service for Records<T> {
     type Fact = T::Fact;
     type Record = T::Record;
-    type Note = Note;
+    type Note = RememberedRows;
 
     const NAME: &'static str = T::NAME;
     const VIEW: &'static ViewDef = T::TABLES.view;
@@ -317,7 +317,7 @@ impl<T: Rules> Service for Records<T> {
         table.name == T::TABLES.state.name && matches!(key.first(), Some(Datum::Text(key)) if T::is_confirmed(key))
     }
 
-    fn decide(rows: &mut Rows, fact: &Fact<T::Fact>) -> Result<Vec<Draft<T::Record, Note>>, Undecided> {
+    fn decide(rows: &mut Rows, fact: &Fact<T::Fact>) -> Result<Vec<Draft<T::Record, RememberedRows>>, Undecided> {
         let mut state = State::new(rows);
         T::decide(&mut state, fact)?;
         Ok(state.drafts(&fact.key))
@@ -325,7 +325,7 @@ impl<T: Rules> Service for Records<T> {
 
     fn apply(change: &RecordChange<T::Record>, record: &[u8]) -> Vec<Write> {
         let (mut writes, recorded) = (Vec::new(), day_of(change.recorded_at));
-        for NoteRow { key, value } in change.note.iter().flat_map(|note| &note.rows) {
+        for RememberedRow { key, value } in change.note.iter().flat_map(|note| &note.rows) {
             writes.extend(T::index(key, value, change.seq));
             writes.extend(T::index_by_day(key, value, change.seq, recorded));
             writes.push(match value.as_str() {
@@ -375,16 +375,20 @@ impl<T: Rules> Service for Records<T> {
         serde_json::from_slice(value).map(|row: Row<T::Record>| (row.record, row.seq, row.since))
     }
 
-    fn difference(id: &str, before: Option<CurrentRecord<Self>>, after: Option<T::Record>) -> Option<Draft<T::Record, Note>> {
+    fn difference(id: &str, before: Option<CurrentRecord<Self>>, after: Option<T::Record>) -> Option<Draft<T::Record, RememberedRows>> {
         let after = after.or_else(|| before.as_ref().and_then(|(record, ..)| T::no_longer_created(record)));
         difference(id, before, after)
     }
 
-    fn remember(table: &'static Table, key: &Key, value: Option<&Bytes>) -> Result<Option<Draft<T::Record, Note>>, serde_json::Error> {
+    fn remember(
+        table: &'static Table,
+        key: &Key,
+        value: Option<&Bytes>,
+    ) -> Result<Option<Draft<T::Record, RememberedRows>>, serde_json::Error> {
         let Some(Datum::Text(key)) = key.first().filter(|_| table == T::TABLES.state) else { return Ok(None) };
         let value = value.map(|value| serde_json::from_slice::<Box<serde_json::value::RawValue>>(value)).transpose()?;
-        let row = NoteRow { key: key.clone(), value: value.map(|value| value.get().to_owned()).unwrap_or_default() };
-        Ok(Some(Draft { note: Some(Note { rows: vec![row] }), ..note_draft("") }))
+        let row = RememberedRow { key: key.clone(), value: value.map(|value| value.get().to_owned()).unwrap_or_default() };
+        Ok(Some(Draft { note: Some(RememberedRows { rows: vec![row] }), ..note_draft("") }))
     }
 }
 
@@ -411,13 +415,13 @@ fn write_terms<R: Record>(tables: &RecordTables, change: &RecordChange<R>, write
 }
 
 /// Creates a draft that changes no record.
-fn note_draft<R>(id: &str) -> Draft<R, Note> {
+fn note_draft<R>(id: &str) -> Draft<R, RememberedRows> {
     Draft { event: ChangeKind::Noted, id: id.to_owned(), after: None, before: None, before_seq: Seq(0), before_since: Seq(0), note: None }
 }
 
 /// Returns the draft that turns one record into another, if they differ. A record without another one is left unchanged: no fact says that
 /// it is gone.
-fn difference<R: Record>(id: &str, before: Option<(R, Seq, Seq)>, after: Option<R>) -> Option<Draft<R, Note>> {
+fn difference<R: Record>(id: &str, before: Option<(R, Seq, Seq)>, after: Option<R>) -> Option<Draft<R, RememberedRows>> {
     let after = after?;
     let (event, before, before_seq, before_since) = match before {
         // A record that was gone before it was ever shown is not a change.

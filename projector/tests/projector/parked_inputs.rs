@@ -16,7 +16,7 @@ use schemas::facts::recalls::RecallFact;
 use schemas::position::{LogOffset, Seq};
 use schemas::tables::{Key, Table, ViewDef, Write};
 use schemas::topics::{CHANGES_RECALLS, Topic};
-use schemas::views::recalls::{FEED, Note, Recall};
+use schemas::views::recalls::{FEED, Recall, RememberedFact};
 
 use crate::harness::{Content, Engine, clock, recall};
 
@@ -31,7 +31,7 @@ const UNDECIDABLE: &str = "Strange";
 impl Service for FixedRecalls {
     type Fact = RecallFact;
     type Record = Recall;
-    type Note = Note;
+    type Note = RememberedFact;
 
     const NAME: &'static str = Recalls::NAME;
     const VIEW: &'static ViewDef = Recalls::VIEW;
@@ -50,7 +50,7 @@ impl Service for FixedRecalls {
         Recalls::reads(fact)
     }
 
-    fn decide(rows: &mut Rows, fact: &Fact<RecallFact>) -> Result<Vec<Draft<Recall, Note>>, Undecided> {
+    fn decide(rows: &mut Rows, fact: &Fact<RecallFact>) -> Result<Vec<Draft<Recall, RememberedFact>>, Undecided> {
         let is_strange = fact.data.as_ref().is_some_and(|data| data.title == UNDECIDABLE);
         if is_strange && !IS_FIXED.load(Ordering::Relaxed) {
             return Err(Undecided::Poison("strange".to_owned()));
@@ -58,7 +58,7 @@ impl Service for FixedRecalls {
         Recalls::decide(rows, fact)
     }
 
-    fn apply(change: &Change<Recall, Note>, record: &[u8]) -> Vec<Write> {
+    fn apply(change: &Change<Recall, RememberedFact>, record: &[u8]) -> Vec<Write> {
         Recalls::apply(change, record)
     }
 
@@ -74,11 +74,15 @@ impl Service for FixedRecalls {
         Recalls::read_row(value)
     }
 
-    fn difference(id: &str, before: Option<(Recall, Seq, Seq)>, after: Option<Recall>) -> Option<Draft<Recall, Note>> {
+    fn difference(id: &str, before: Option<(Recall, Seq, Seq)>, after: Option<Recall>) -> Option<Draft<Recall, RememberedFact>> {
         Recalls::difference(id, before, after)
     }
 
-    fn remember(table: &'static Table, key: &Key, value: Option<&Bytes>) -> Result<Option<Draft<Recall, Note>>, serde_json::Error> {
+    fn remember(
+        table: &'static Table,
+        key: &Key,
+        value: Option<&Bytes>,
+    ) -> Result<Option<Draft<Recall, RememberedFact>>, serde_json::Error> {
         Recalls::remember(table, key, value)
     }
 }

@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 use texts::company_names::{folded, normal_form};
-use texts::data_file::{DataFile, Entry, ShownFile};
+use texts::data_file::{DataEntry, DataFile, ShownFile};
 
 /// The longest name of a make or model that is read, in characters.
 const NAME_CHARS_MAX: usize = 80;
@@ -46,7 +46,7 @@ pub struct Maker {
     pub families: BTreeMap<String, Vec<String>>,
 }
 
-impl Entry for Maker {
+impl DataEntry for Maker {
     fn name(&self) -> &str {
         &self.name
     }

@@ -24,7 +24,7 @@ mod timeline;
 
 use std::sync::Arc;
 
-pub use self::changes::{Change, Corpus, Entry};
+pub use self::changes::{Change, ComparedMark, Corpus};
 pub use self::hits::{Hit, RuleWork, Work};
 use crate::rules::RuleSet;
 use crate::{Mark, Rule};
@@ -189,7 +189,7 @@ impl Index {
 /// The keys of a watched name: every mark that a rule makes similar to the name has one of them among its [`mark_keys`].
 #[must_use]
 pub fn watched_keys(name: &Mark) -> Vec<u64> {
-    let keys::Asked { all, any, listed, near } = keys::asked(name);
+    let keys::WantedKeys { all, any, listed, near } = keys::asked(name);
     let mut keys: Vec<u64> = all.into_iter().map(|key| key.hash).collect();
     // A mark that one of the groups finds has all keys of the group.
     keys.extend(any.iter().filter_map(|group| group.first()).map(|key| key.hash));

@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 
 use serde::{Deserialize, Serialize};
 use texts::company_names::all_words;
-use texts::data_file::{DataFile, Entry, ShownFile};
+use texts::data_file::{DataEntry, DataFile, ShownFile};
 
 /// The most facts that are read.
 const FACTS_MAX: usize = 500;
@@ -127,7 +127,7 @@ struct Rule {
     url: String,
 }
 
-impl Entry for Rule {
+impl DataEntry for Rule {
     fn name(&self) -> &str {
         &self.id
     }

@@ -42,7 +42,7 @@ const UNKNOWN_BODY: &str = "Unknown";
 
 /// What an entry of a docket decides.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Entry {
+pub enum DocketEffect {
     /// The lien is satisfied for every body.
     Full,
     /// It is satisfied for some bodies.
@@ -77,7 +77,7 @@ pub fn bodies(description: &str) -> Vec<&'static str> {
 
 /// Reads an entry of a docket: by what it begins with, so that "Satisfaction of Lien" satisfies one as "Satisfaction" does.
 #[must_use]
-pub fn entry(text: &str) -> Entry {
+pub fn entry(text: &str) -> DocketEffect {
     let text = text.trim().to_uppercase();
     let has = |wanted: &[&str]| text.split(|letter: char| !letter.is_alphanumeric()).any(|word| wanted.contains(&word));
     let rest = text.strip_prefix("PARTIAL").unwrap_or(&text).trim_start();
@@ -85,16 +85,16 @@ pub fn entry(text: &str) -> Entry {
     // "Lien Entered in Error" satisfies one, and "Satisfaction Entered in Error" does not.
     let is_error = has(&["ERROR"]) && !rest.starts_with("LIEN ENTERED IN ERROR");
     if has(&TAKEN_BACK) || is_error {
-        return if rest.starts_with("SATISF") { Entry::TakenBack } else { Entry::Other };
+        return if rest.starts_with("SATISF") { DocketEffect::TakenBack } else { DocketEffect::Other };
     }
     match rest {
-        _ if is_struck => Entry::Struck,
-        rest if has(&NOT_GIVEN) || !FULL.iter().any(|words| rest.starts_with(words)) => Entry::Other,
+        _ if is_struck => DocketEffect::Struck,
+        rest if has(&NOT_GIVEN) || !FULL.iter().any(|words| rest.starts_with(words)) => DocketEffect::Other,
         rest => match rest.split_once(" AS TO ").map(|(_, named)| bodies_in(named)) {
-            Some(named) if !named.is_empty() => Entry::Bodies(named),
-            Some(_) => Entry::Part,
-            None if has(&PARTS) => Entry::Part,
-            None => Entry::Full,
+            Some(named) if !named.is_empty() => DocketEffect::Bodies(named),
+            Some(_) => DocketEffect::Part,
+            None if has(&PARTS) => DocketEffect::Part,
+            None => DocketEffect::Full,
         },
     }
 }
@@ -131,19 +131,19 @@ impl Seen {
     pub fn take(&mut self, text: &str) {
         let text_of = |field: &mut String| text.clone_into(field);
         match entry(text) {
-            Entry::Full => text_of(&mut self.satisfied),
-            Entry::Struck => text_of(&mut self.struck),
-            Entry::Part => text_of(&mut self.part),
-            Entry::Bodies(bodies) => {
+            DocketEffect::Full => text_of(&mut self.satisfied),
+            DocketEffect::Struck => text_of(&mut self.struck),
+            DocketEffect::Part => text_of(&mut self.part),
+            DocketEffect::Bodies(bodies) => {
                 self.bodies.extend(bodies.into_iter().map(str::to_owned));
                 text_of(&mut self.part);
             }
-            Entry::TakenBack => {
+            DocketEffect::TakenBack => {
                 self.satisfied.clear();
                 self.part.clear();
                 self.bodies.clear();
             }
-            Entry::Other => {}
+            DocketEffect::Other => {}
         }
     }
 

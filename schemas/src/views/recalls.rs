@@ -89,10 +89,10 @@ impl Recall {
     }
 }
 
-/// The decision state of one fact key: what later decisions of the service need.
+/// The decision state of one fact key: what later decisions of the service need. The schema of changes calls it `RecallNote`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Note {
+pub struct RememberedFact {
     /// Key of the fact.
     pub key: String,
     /// Version of the fact.
@@ -104,13 +104,13 @@ pub struct Note {
     /// The record of the newest observed fact.
     pub recall: Option<RecallFact>,
     /// Sets that decisions look up, each with all its items after the change.
-    pub sets: Vec<NoteSet>,
+    pub sets: Vec<RememberedSet>,
 }
 
 /// A set that decisions look up by name: `member/IDENTITY` holds the keys of the facts about a recall, `alike/LIKENESS` holds `DAY
-/// IDENTITY` of recalls that may be the same across agencies.
+/// IDENTITY` of recalls that may be the same across agencies. The schema of changes calls it `NoteSet`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct NoteSet {
+pub struct RememberedSet {
     /// Name of the set.
     pub name: String,
     /// Items of the set, sorted.
@@ -118,7 +118,7 @@ pub struct NoteSet {
 }
 
 /// A change of the recalls service.
-pub type RecallChange = Change<Recall, Note>;
+pub type RecallChange = Change<Recall, RememberedFact>;
 
 /// A stored row: the record and the seq of the change that wrote it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -152,10 +152,10 @@ pub const LISTS: Table = Table {
     kind: TableKind::Derived,
     value: ValueKind::Text,
 };
-/// Decision state: (key of fact) to [`Note`] as JSON.
+/// Decision state: (key of fact) to [`RememberedFact`] as JSON.
 pub const SOURCES: Table =
     Table { name: "recalls_sources", key: &[text("key")], partition_columns: 1, kind: TableKind::Derived, value: ValueKind::Text };
-/// Decision state: (name of a [`NoteSet`]) to its items as JSON.
+/// Decision state: (name of a [`RememberedSet`]) to its items as JSON.
 pub const SETS: Table =
     Table { name: "recalls_sets", key: &[text("name")], partition_columns: 1, kind: TableKind::Derived, value: ValueKind::Text };
 /// Packed pages of changes: (block) to a block, see `view_store::feed`.

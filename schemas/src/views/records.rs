@@ -183,18 +183,18 @@ pub fn former_key(number: &str) -> String {
     format!("former/{number}")
 }
 
-/// Decision state: rows of the service's table [`RecordTables::state`] that later decisions need.
+/// Decision state: rows of the service's table [`RecordTables::state`] that later decisions need. Schemas of changes call it `Note`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct Note {
+#[serde(rename = "Note", rename_all = "camelCase", default)]
+pub struct RememberedRows {
     /// Rows with their contents after the change.
-    pub rows: Vec<NoteRow>,
+    pub rows: Vec<RememberedRow>,
 }
 
-/// One row of decision state.
+/// One row of decision state. Schemas of changes call it `NoteRow`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct NoteRow {
+pub struct RememberedRow {
     /// Key of the row.
     pub key: String,
     /// Value of the row as JSON; empty if the row was deleted.
@@ -202,7 +202,7 @@ pub struct NoteRow {
 }
 
 /// A change of a service with one kind of record.
-pub type RecordChange<R> = Change<R, Note>;
+pub type RecordChange<R> = Change<R, RememberedRows>;
 
 /// A stored row: the record and the seq of the change that wrote it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

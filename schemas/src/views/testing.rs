@@ -12,7 +12,7 @@ use crate::avro::{self, Encoder};
 use crate::change::{ChangeKind, Input, Through};
 use crate::event::Command;
 use crate::position::{LogOffset, Seq};
-use crate::views::records::{Note, NoteRow, RecordChange};
+use crate::views::records::{RecordChange, RememberedRow, RememberedRows};
 use proofs::hash::Hash32;
 
 /// Fails unless a change with a value in every field reads back as written.
@@ -35,7 +35,7 @@ where
         before_since: Seq(1),
         after: Some(after),
         before: Some(before),
-        note: Some(Note { rows: vec![NoteRow { key: "k".into(), value: "{}".into() }] }),
+        note: Some(RememberedRows { rows: vec![RememberedRow { key: "k".into(), value: "{}".into() }] }),
         through: Some(Through { upstream: "nih_reporter".into(), through_date: "2026-01-01".into(), finished_at: 1 }),
         reason: "r".into(),
     };

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use serde::Deserialize;
 
 use crate::company_names::{NAME_CHARS_MAX, all_words};
-use crate::data_file::{DataFile, Entry, ShownFile};
+use crate::data_file::{DataEntry, DataFile, ShownFile};
 
 /// The most words of a name of a company. A name with more is none: it would not be compared as a whole.
 pub const WORDS_MAX: usize = 40;
@@ -34,7 +34,7 @@ pub struct Form {
     spellings: Vec<String>,
 }
 
-impl Entry for Form {
+impl DataEntry for Form {
     fn name(&self) -> &str {
         &self.name
     }

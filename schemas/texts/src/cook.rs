@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
-use crate::data_file::{DataFile, Entry, ShownFile};
+use crate::data_file::{DataEntry, DataFile, ShownFile};
 use crate::numbers::has_only_digits;
 
 /// The county as answers name it.
@@ -117,7 +117,7 @@ struct Class {
     labels: Vec<String>,
 }
 
-impl Entry for Class {
+impl DataEntry for Class {
     fn name(&self) -> &str {
         &self.name
     }

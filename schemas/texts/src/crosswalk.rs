@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
 
-use crate::data_file::{DataFile, Entry, ShownFile};
+use crate::data_file::{DataEntry, DataFile, ShownFile};
 use crate::tickers::tickers;
 
 /// How sure a pair is. Pairs below medium are not compared.
@@ -94,7 +94,7 @@ impl Company {
     }
 }
 
-impl Entry for Company {
+impl DataEntry for Company {
     fn name(&self) -> &str {
         &self.ticker
     }

@@ -24,7 +24,7 @@ pub struct DataFile<T> {
 }
 
 /// An entry of a data file.
-pub trait Entry {
+pub trait DataEntry {
     /// The name of the entry, unique in the file.
     fn name(&self) -> &str;
 
@@ -42,7 +42,7 @@ pub struct WordGroup {
     pub words: Vec<String>,
 }
 
-impl Entry for WordGroup {
+impl DataEntry for WordGroup {
     fn name(&self) -> &str {
         &self.name
     }
@@ -67,7 +67,7 @@ pub struct ShownFile {
     pub entries: Vec<(String, Vec<String>)>,
 }
 
-impl<T: DeserializeOwned + Entry> DataFile<T> {
+impl<T: DeserializeOwned + DataEntry> DataFile<T> {
     /// Reads a file that is part of the program.
     ///
     /// # Errors

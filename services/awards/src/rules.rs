@@ -252,7 +252,7 @@ mod tests {
     use fold::testing;
     use jiff::civil::date;
     use schemas::change::ChangeKind;
-    use schemas::views::records::{Note, NoteRow};
+    use schemas::views::records::{RememberedRow, RememberedRows};
 
     use super::*;
 
@@ -315,9 +315,9 @@ mod tests {
                 let mut state =
                     ActionState { details: ActionDetails { date: date.into(), ..ActionDetails::default() }, ..ActionState::default() };
                 state.cents.insert(DETAILS.into(), Some(cents));
-                NoteRow { key: "action/x/0/0".into(), value: serde_json::to_string(&state).unwrap() }
+                RememberedRow { key: "action/x/0/0".into(), value: serde_json::to_string(&state).unwrap() }
             });
-            let note = row.map(|row| Note { rows: vec![row] });
+            let note = row.map(|row| RememberedRows { rows: vec![row] });
             let change = RecordChange { note, ..testing::change(ChangeKind::Modified, "x", [before, Some(after.clone())]) };
             let details = AwardsRules::change_details(&after, &change);
             let backfill = AwardsRules::backfill(&after, &details, &change, date(2026, 11, 24));

@@ -22,8 +22,8 @@ use schemas::position::Seq;
 use schemas::tables::{Datum, Key, Table, ViewDef, Write};
 use schemas::topics::{CHANGES_RECALLS, RECALLS as RECALLS_TOPIC, Topic};
 use schemas::views::recalls::{
-    FEED, HISTORY, LISTS, ListEntry, Note, NoteSet, PARKED, RECALLS, Recall, RecallChange, Row, SETS, SOURCES, THROUGH, VIEW, day_of,
-    month_of,
+    FEED, HISTORY, LISTS, ListEntry, PARKED, RECALLS, Recall, RecallChange, RememberedFact, RememberedSet, Row, SETS, SOURCES, THROUGH,
+    VIEW, day_of, month_of,
 };
 use serde::Serialize;
 use texts::folding::is_same_content;
@@ -38,7 +38,7 @@ pub struct Recalls;
 impl Service for Recalls {
     type Fact = RecallFact;
     type Record = Recall;
-    type Note = Note;
+    type Note = RememberedFact;
 
     const NAME: &'static str = "recalls";
     const VIEW: &'static ViewDef = &VIEW;
@@ -68,13 +68,13 @@ impl Service for Recalls {
         out
     }
 
-    fn decide(rows: &mut Rows, fact: &Fact<RecallFact>) -> Result<Vec<Draft<Recall, Note>>, Undecided> {
-        let before: Option<Note> = rows.get_json(&SOURCES, &key![fact.key.as_str()])?;
+    fn decide(rows: &mut Rows, fact: &Fact<RecallFact>) -> Result<Vec<Draft<Recall, RememberedFact>>, Undecided> {
+        let before: Option<RememberedFact> = rows.get_json(&SOURCES, &key![fact.key.as_str()])?;
         let Some(note) = note_of(fact, before.as_ref())? else { return Ok(Vec::new()) };
         let decision = Decision { rows, note: &note, before: before.as_ref(), sets: BTreeMap::new(), recalls: BTreeMap::new() };
         let (mut drafts, sets) = decision.drafts()?;
         let id = identity_of(&note);
-        let note = Some(Note { sets, ..note });
+        let note = Some(RememberedFact { sets, ..note });
         match drafts.first_mut() {
             Some(first) => first.note = note,
             None => drafts.push(Draft { note, ..note_draft(id) }),
@@ -119,7 +119,7 @@ impl Service for Recalls {
         serde_json::from_slice(value).map(|row: Row| (row.record, row.seq, row.since))
     }
 
-    fn difference(id: &str, before: Option<(Recall, Seq, Seq)>, after: Option<Recall>) -> Option<Draft<Recall, Note>> {
+    fn difference(id: &str, before: Option<(Recall, Seq, Seq)>, after: Option<Recall>) -> Option<Draft<Recall, RememberedFact>> {
         let after = match (after, &before) {
             (Some(after), _) => after,
             // The rules no longer create this record. Readers who know it get a change, unless it was not a record of its own.
@@ -130,13 +130,17 @@ impl Service for Recalls {
         draft(id, before, after)
     }
 
-    fn remember(table: &'static Table, key: &Key, value: Option<&Bytes>) -> Result<Option<Draft<Recall, Note>>, serde_json::Error> {
+    fn remember(
+        table: &'static Table,
+        key: &Key,
+        value: Option<&Bytes>,
+    ) -> Result<Option<Draft<Recall, RememberedFact>>, serde_json::Error> {
         let Some(Datum::Text(name)) = key.first() else { return Ok(None) };
         let note = match value {
             Some(value) if *table == SOURCES => serde_json::from_slice(value)?,
             _ if *table == SETS => {
                 let items = value.map(|value| serde_json::from_slice(value)).transpose()?.unwrap_or_default();
-                Note { sets: vec![NoteSet { name: name.clone(), items }], ..Note::default() }
+                RememberedFact { sets: vec![RememberedSet { name: name.clone(), items }], ..RememberedFact::default() }
             }
             _ => return Ok(None),
         };
@@ -145,7 +149,7 @@ impl Service for Recalls {
 }
 
 /// Creates a draft that changes no record.
-fn note_draft(id: String) -> Draft<Recall, Note> {
+fn note_draft(id: String) -> Draft<Recall, RememberedFact> {
     Draft { event: ChangeKind::Noted, id, after: None, before: None, before_seq: Seq(0), before_since: Seq(0), note: None }
 }
 
@@ -174,8 +178,8 @@ fn fields_to_remember(fact: &RecallFact) -> RecallFact {
 }
 
 /// Returns the decision state of a fact; `None` if it adds nothing.
-fn note_of(fact: &Fact<RecallFact>, before: Option<&Note>) -> Result<Option<Note>, Undecided> {
-    let mut note = Note { key: fact.key.clone(), version: fact.version, ..Note::default() };
+fn note_of(fact: &Fact<RecallFact>, before: Option<&RememberedFact>) -> Result<Option<RememberedFact>, Undecided> {
+    let mut note = RememberedFact { key: fact.key.clone(), version: fact.version, ..RememberedFact::default() };
     match (fact.kind, &fact.data) {
         (FactKind::Observed, Some(data)) => {
             if data.agency.is_empty() || data.number.is_empty() {
@@ -229,15 +233,15 @@ fn sorted<T: Ord + Clone>(list: &[T]) -> Vec<T> {
     list
 }
 
-type Drafts = Vec<Draft<Recall, Note>>;
+type Drafts = Vec<Draft<Recall, RememberedFact>>;
 
 /// The decision about one fact: the sets after it, and the records that follow from them.
 struct Decision<'a> {
     rows: &'a mut Rows,
     /// The decision state of the fact.
-    note: &'a Note,
+    note: &'a RememberedFact,
     /// The previous decision state of its key.
-    before: Option<&'a Note>,
+    before: Option<&'a RememberedFact>,
     /// The sets that were read, with the changes of this decision.
     sets: BTreeMap<String, Set>,
     /// Recalls built from their own facts alone, each with its position among those with the same likeness. Only those that were requested;
@@ -269,7 +273,7 @@ impl Set {
 
 impl Decision<'_> {
     /// Returns the drafts of changed records, and the changed sets.
-    fn drafts(mut self) -> Result<(Drafts, Vec<NoteSet>), Undecided> {
+    fn drafts(mut self) -> Result<(Drafts, Vec<RememberedSet>), Undecided> {
         let identity = identity_of(self.note);
         let old_identity = self.before.map(identity_of).unwrap_or_default();
         let mut touched: BTreeSet<String> = [identity.clone(), old_identity.clone()].into_iter().filter(|id| !id.is_empty()).collect();
@@ -317,7 +321,7 @@ impl Decision<'_> {
             drafts.extend(draft(&id, row.map(|row| (row.record, row.seq, row.since)), after));
         }
         let changed = self.sets.into_iter().filter(|(_, set)| set.is_changed);
-        let sets = changed.map(|(name, Set { items, .. })| NoteSet { name, items }).collect();
+        let sets = changed.map(|(name, Set { items, .. })| RememberedSet { name, items }).collect();
         Ok((drafts, sets))
     }
 
@@ -333,7 +337,7 @@ impl Decision<'_> {
     }
 
     /// Builds the recall of one identity from its own facts, with `own` in place of the fact being decided.
-    fn own_recall(&mut self, identity: &str, own: Option<&Note>) -> Result<Option<Recall>, Undecided> {
+    fn own_recall(&mut self, identity: &str, own: Option<&RememberedFact>) -> Result<Option<Recall>, Undecided> {
         let members = self.set(members_of(identity))?.items.clone();
         let mut notes = Vec::with_capacity(members.len());
         for member in members {
@@ -343,14 +347,14 @@ impl Decision<'_> {
                 notes.extend(self.rows.get_json(&SOURCES, &key![member])?.map(Cow::Owned));
             }
         }
-        notes.retain(|note: &Cow<'_, Note>| is_of(note, identity));
+        notes.retain(|note: &Cow<'_, RememberedFact>| is_of(note, identity));
         let mut recall = merge::recall(identity, &notes, &category::LEXICON);
         if let Some(recall) = &mut recall
             && recall.withdrawn
             && let Some(successor) = notes.iter().map(|note| &note.superseded_by).find(|key| !key.is_empty())
         {
             // The recall continues under another number.
-            let successor: Option<Note> = if *successor == self.note.key {
+            let successor: Option<RememberedFact> = if *successor == self.note.key {
                 Some(self.note.clone())
             } else {
                 self.rows.get_json(&SOURCES, &key![successor.as_str()])?
@@ -410,25 +414,25 @@ fn members_of(identity: &str) -> String {
     format!("member/{identity}")
 }
 
-fn identity_of(note: &Note) -> String {
+fn identity_of(note: &RememberedFact) -> String {
     note.recall.as_ref().map(RecallFact::identity).unwrap_or_default()
 }
 
-fn is_of(note: &Note, identity: &str) -> bool {
+fn is_of(note: &RememberedFact, identity: &str) -> bool {
     note.recall.as_ref().is_some_and(|recall| {
         identity.strip_prefix(recall.agency.as_str()).and_then(|rest| rest.strip_prefix(':')) == Some(recall.number.as_str())
     })
 }
 
 /// Returns the identity under which the recall of a superseded fact continues, as far as its key gives it.
-fn successor_identity(note: &Note) -> String {
+fn successor_identity(note: &RememberedFact) -> String {
     let agency = note.recall.as_ref().map(|recall| recall.agency.clone()).unwrap_or_default();
     let number = note.superseded_by.rsplit('/').next().unwrap_or_default();
     format!("{agency}:{number}")
 }
 
 /// Returns the draft that turns a record into `after`, if they differ.
-fn draft(id: &str, before: Option<(Recall, Seq, Seq)>, after: Recall) -> Option<Draft<Recall, Note>> {
+fn draft(id: &str, before: Option<(Recall, Seq, Seq)>, after: Recall) -> Option<Draft<Recall, RememberedFact>> {
     let (event, before, before_seq, before_since) = match before {
         // A recall that never was a record of its own, and is none now, is not a change.
         None if !after.merged_into.is_empty() || after.withdrawn => return None,
@@ -452,8 +456,8 @@ struct StateRow<'a> {
 }
 
 /// Writes the decision state of a note.
-fn remember(note: &Note, writes: &mut Vec<Write>) {
-    let Note { key, version, gone, superseded_by, recall, sets: _ } = note;
+fn remember(note: &RememberedFact, writes: &mut Vec<Write>) {
+    let RememberedFact { key, version, gone, superseded_by, recall, sets: _ } = note;
     let source = StateRow { key, version: *version, gone: *gone, superseded_by, recall, sets: [] };
     // A note without a key contains only sets.
     if !key.is_empty()

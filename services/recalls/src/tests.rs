@@ -9,7 +9,7 @@ use schemas::error_code::ErrorCode;
 use schemas::facts::recalls::RecallFact;
 use schemas::key;
 use schemas::position::Seq;
-use schemas::views::recalls::{AGENCIES, CATEGORIES, Note, Recall, SETS, SOURCES};
+use schemas::views::recalls::{AGENCIES, CATEGORIES, Recall, RememberedFact, SETS, SOURCES};
 use serde_json::{Map, Value, json};
 
 use crate::operations::list;
@@ -362,7 +362,7 @@ async fn an_agency_shows_its_own_notice() {
         date: usda.date.clone(),
         ..RecallFact::default()
     };
-    let note = Note { key: "fsis/2".to_owned(), recall: Some(own), ..Note::default() };
+    let note = RememberedFact { key: "fsis/2".to_owned(), recall: Some(own), ..RememberedFact::default() };
     world.put(&SETS, key!["member/USDA:2"], br#"["fsis/2"]"#.to_vec());
     world.put(&SOURCES, key!["fsis/2"], serde_json::to_vec(&note).unwrap());
     world.change(START_MS, &joint(&fda, &usda));
@@ -412,7 +412,7 @@ async fn values_have_notices() {
         ("fsis/1", fact_of("USDA", "fsis", "Listeria", usda), false),
         ("fsis/old", fact_of("USDA", "fsis", "Listeria", "https://fsis.example/old"), true),
     ] {
-        let note = Note { key: key.to_owned(), gone, recall: Some(recall), ..Note::default() };
+        let note = RememberedFact { key: key.to_owned(), gone, recall: Some(recall), ..RememberedFact::default() };
         world.put(&SOURCES, key![key], serde_json::to_vec(&note).unwrap());
     }
     world.put(&SETS, key!["member/FDA:1"], br#"["openfda.food/1"]"#.to_vec());

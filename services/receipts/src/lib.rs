@@ -16,7 +16,6 @@ use proofs::receipt::Receipt;
 
 pub(crate) use crate::operations::rows::Receipts;
 pub use crate::operations::rows::SOURCE;
-pub(crate) use operation::document_receipt::ShownReceipt as Shown;
 use reads::numbers::ids_without_read;
 use reads::registration::{Registration, Task, TaskRole};
 use reads::{health, keys, records};

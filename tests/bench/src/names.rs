@@ -9,7 +9,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::RangeInclusive;
 use std::time::Instant;
 
-use marks::index::{Change, Entry, Index, RuleWork, Work, mark_keys, watched_keys};
+use marks::index::{Change, ComparedMark, Index, RuleWork, Work, mark_keys, watched_keys};
 use marks::{Classes, Mark, Rule, Tier, similar};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -285,7 +285,7 @@ fn change(random: &mut StdRng, seq: u32) -> Change {
 
 /// The change by which a live mark of a class is filed. Its serial number is the position.
 fn filed(seq: u32, text: String, class: u8) -> Change {
-    let entry = Entry { text, pseudo_marks: Vec::new(), classes: Classes::of(&[class]), is_live: true };
+    let entry = ComparedMark { text, pseudo_marks: Vec::new(), classes: Classes::of(&[class]), is_live: true };
     Change { seq, serial: seq, is_new: true, was_live: false, after: Some(entry) }
 }
 

@@ -39,7 +39,7 @@ pub use simulated_agencies::sam_exclusions::{CAST as EXCLUSIONS, SimulatedExclus
 pub use simulated_agencies::uspto_trademarks::{CAST as TRADEMARKS, CastMark};
 pub use simulated_world::KEY;
 pub use simulated_world::answer::Answer;
-pub use simulated_world::expected_changes::{Entry, Kind};
+pub use simulated_world::expected_changes::{ExpectedChange, Kind};
 use simulated_world::faults::Plan;
 pub use simulated_world::faults::{Faults, NAMES as FAULT_NAMES, PARAMETERS as FAULT_PARAMETERS, UnknownFault};
 pub use simulated_world::options::{Options, When};
@@ -209,13 +209,13 @@ impl Simulator {
 
     /// Returns all expected changes in order.
     #[must_use]
-    pub fn expected_changes(&self) -> Vec<Entry> {
+    pub fn expected_changes(&self) -> Vec<ExpectedChange> {
         self.expected_changes_after(0)
     }
 
     /// Returns the expected changes after the entry with a number.
     #[must_use]
-    pub fn expected_changes_after(&self, n: u64) -> Vec<Entry> {
+    pub fn expected_changes_after(&self, n: u64) -> Vec<ExpectedChange> {
         let world = self.world.read().unwrap_or_else(PoisonError::into_inner);
         world.expected.get(usize::try_from(n).unwrap_or(usize::MAX)..).unwrap_or_default().to_vec()
     }
@@ -223,7 +223,7 @@ impl Simulator {
     /// Returns what a reader should find now, for one stream (`openfda.food`) or all: one entry per fact, of [`Kind::Current`]. Holds all
     /// of them in memory.
     #[must_use]
-    pub fn current(&self, stream: Option<&str>) -> Vec<Entry> {
+    pub fn current(&self, stream: Option<&str>) -> Vec<ExpectedChange> {
         let world = self.world.read().unwrap_or_else(PoisonError::into_inner);
         let mut out = Vec::new();
         for feed in Feed::ALL {

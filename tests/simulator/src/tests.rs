@@ -175,7 +175,7 @@ fn served(sim: &Simulator) -> BTreeMap<String, [String; 3]> {
     out
 }
 
-fn expected(entries: &[Entry]) -> BTreeMap<String, [String; 3]> {
+fn expected(entries: &[ExpectedChange]) -> BTreeMap<String, [String; 3]> {
     let mut out = BTreeMap::new();
     for entry in entries {
         match entry.kind {
@@ -285,7 +285,7 @@ fn expected_changes_match_what_is_served() {
 #[test]
 fn visible_entries_differ() {
     let sim = Simulator::new(options(2_000));
-    let mut known: BTreeMap<String, Entry> = sim.current(None).into_iter().map(|entry| (entry.key.clone(), entry)).collect();
+    let mut known: BTreeMap<String, ExpectedChange> = sim.current(None).into_iter().map(|entry| (entry.key.clone(), entry)).collect();
     sim.advance(600);
     for entry in sim.expected_changes() {
         // For FSIS only the hazard changes, whose exact value is not stated.

@@ -4,7 +4,7 @@ use futures_util::future::BoxFuture;
 use operation::problem::Problem;
 use serde_json::{Map, Value};
 
-use crate::reads::Shown;
+use crate::reads::SiteService;
 
 /// The arguments of a call.
 pub type Arguments = Map<String, Value>;
@@ -29,7 +29,7 @@ pub struct Usage {
 /// What the pages call. The implementation calls the operations in this process with the key of the person who signed in, or without a key.
 pub trait Calls: Send + Sync {
     /// The services that are served, in the order of the list.
-    fn services(&self) -> Vec<Shown<'_>>;
+    fn services(&self) -> Vec<SiteService<'_>>;
 
     /// Calls an operation. Reads count against no quota; all other calls count as they do over REST. `once` is an idempotency key, or empty.
     fn call<'a>(

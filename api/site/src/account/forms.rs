@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use super::calls::{Arguments, Calls};
 use crate::fields::{is_empty, label, text};
 use crate::url::value;
-use crate::{Pairs, Shown, filters};
+use crate::{Pairs, SiteService, filters};
 
 /// The longest value of a field in a list, in characters.
 const VALUE_CHARS_MAX: usize = 200;
@@ -47,7 +47,7 @@ fn argument((name, text): (&str, &str)) -> (String, Value) {
 ///
 /// # Errors
 /// `not-found`.
-pub(super) fn service<'a>(all: &[Shown<'a>], name: &str) -> Result<Shown<'a>, Problem> {
+pub(super) fn service<'a>(all: &[SiteService<'a>], name: &str) -> Result<SiteService<'a>, Problem> {
     let found = all.iter().find(|shown| shown.service.name == name).copied();
     found.ok_or_else(|| Problem::new(ErrorCode::NotFound, "this server has no such service"))
 }
@@ -70,7 +70,7 @@ pub(super) struct WebhookOperations<'a> {
 
 impl<'a> WebhookOperations<'a> {
     /// The webhook operations of a service; `None` if it has no webhooks. They are found by their paths: what lists also creates, and one is below.
-    pub(super) fn of(shown: &Shown<'a>) -> Option<Self> {
+    pub(super) fn of(shown: &SiteService<'a>) -> Option<Self> {
         let routes = || shown.service.operations.iter().filter(|operation| operation.has_route());
         let (create, url) = routes().find_map(|operation| {
             let url = ["webhook", "webhook_url"].into_iter().find(|name| filters::takes(operation, name))?;
@@ -89,7 +89,7 @@ impl<'a> WebhookOperations<'a> {
 ///
 /// # Errors
 /// `not-found`.
-pub(super) fn webhook_operations<'a>(calls: &'a dyn Calls, name: &str) -> Result<(Shown<'a>, WebhookOperations<'a>), Problem> {
+pub(super) fn webhook_operations<'a>(calls: &'a dyn Calls, name: &str) -> Result<(SiteService<'a>, WebhookOperations<'a>), Problem> {
     let shown = service(&calls.services(), name)?;
     let operations = WebhookOperations::of(&shown);
     let operations = operations.ok_or_else(|| Problem::new(ErrorCode::NotFound, "this service has no webhooks"))?;
@@ -106,7 +106,7 @@ pub(super) fn watched(item: &Value) -> Map<String, Value> {
 }
 
 /// Whether accounts have watches in a service, each with a page.
-pub(super) fn has_watches(shown: &Shown<'_>) -> bool {
+pub(super) fn has_watches(shown: &SiteService<'_>) -> bool {
     ["list_watches", "get_watch"].iter().all(|name| shown.operation(name).is_some())
 }
 
@@ -130,7 +130,7 @@ pub(super) fn fields_in_words(fields: &Map<String, Value>, otherwise: &str) -> M
 }
 
 /// The address of the explorer that shows a filter; `None` if no page takes all of its fields without a key.
-pub(super) fn explorer(shown: &Shown<'_>, filter: &Map<String, Value>) -> Option<String> {
+pub(super) fn explorer(shown: &SiteService<'_>, filter: &Map<String, Value>) -> Option<String> {
     let takes_all = |operation: &Operation| filter.keys().all(|name| filters::has_filter(operation, name));
     let (kind, _) = shown.free_list(takes_all).filter(|_| !filter.is_empty())?;
     let pairs = filter.iter().map(|(name, value)| Some((name.clone(), in_query(value)?))).collect::<Option<Pairs>>()?;

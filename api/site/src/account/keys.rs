@@ -12,7 +12,7 @@ use super::screen::{Outcome, table};
 use crate::fields::{cell, label, time};
 use crate::layout::notice;
 use crate::url::value;
-use crate::{Pairs, Shown};
+use crate::{Pairs, SiteService};
 
 /// The operations on the keys of an account.
 const LIST: &str = "list_keys";
@@ -31,7 +31,7 @@ pub(super) struct Done {
 }
 
 /// The first service with an operation on keys: they are the same in all services.
-pub(super) fn service_with<'a>(calls: &'a dyn Calls, operation: &str) -> Option<Shown<'a>> {
+pub(super) fn service_with<'a>(calls: &'a dyn Calls, operation: &str) -> Option<SiteService<'a>> {
     calls.services().into_iter().find(|shown| shown.operation(operation).is_some())
 }
 

@@ -11,7 +11,7 @@ use super::forms;
 use super::route::{NEW_FILTER, SAVED};
 use super::screen::{Outcome, Screen, frame};
 use crate::url::value;
-use crate::{Pairs, Shown, url};
+use crate::{Pairs, SiteService, url};
 
 /// The operation that saves a filter.
 const SAVE: &str = "save_filter";
@@ -19,7 +19,7 @@ const SAVE: &str = "save_filter";
 const OWN_FIELDS: [&str; 3] = ["service", "name", "once"];
 
 /// The address of the form for the filters of a query; `None` if a service saves none of them.
-pub(crate) fn address(shown: &Shown<'_>, pairs: &Pairs) -> Option<String> {
+pub(crate) fn address(shown: &SiteService<'_>, pairs: &Pairs) -> Option<String> {
     let save = shown.operation(SAVE)?;
     let mut own: Pairs = pairs.iter().filter(|(name, value)| !value.is_empty() && field(save, name).is_some()).cloned().collect();
     (!own.is_empty()).then(|| {

@@ -14,7 +14,7 @@ use super::screen::{Outcome, Screen, frame};
 use crate::fields::label;
 use crate::filters::{Kind, control, help, kind};
 use crate::url::{self, value};
-use crate::{Pairs, Shown};
+use crate::{Pairs, SiteService};
 
 /// Arguments that have no field in the form: the URL has its own, and the secret is generated.
 const NOT_SHOWN: [&str; 4] = ["webhook", "webhook_url", "secret", "token"];
@@ -53,7 +53,7 @@ pub(crate) struct Registration<'a> {
 }
 
 /// The webhook that receives changes like a record's. `None` if the service has no webhooks.
-pub(crate) fn of_record<'a>(shown: &Shown<'a>, record: &Value) -> Option<Registration<'a>> {
+pub(crate) fn of_record<'a>(shown: &SiteService<'a>, record: &Value) -> Option<Registration<'a>> {
     let operations = WebhookOperations::of(shown)?;
     let text = |name: &str| record[name].as_str().filter(|text| !text.is_empty() && text.len() <= VALUE_BYTES_MAX);
     let (all, mut values) = (fields(&operations.create.input, ""), Pairs::new());
@@ -74,7 +74,7 @@ pub(crate) fn of_record<'a>(shown: &Shown<'a>, record: &Value) -> Option<Registr
 }
 
 /// The webhook that receives changes under the filters of a page, as far as webhooks of the service take them. `None` if the service has no webhooks.
-pub(crate) fn of_filters<'a>(shown: &Shown<'a>, filters: &Pairs) -> Option<Registration<'a>> {
+pub(crate) fn of_filters<'a>(shown: &SiteService<'a>, filters: &Pairs) -> Option<Registration<'a>> {
     let operations = WebhookOperations::of(shown)?;
     let all = fields(&operations.create.input, "");
     let (mut values, mut left_out) = (Pairs::new(), Vec::new());
@@ -111,7 +111,12 @@ fn thing_of(all: &[Field<'_>], kind_field: &Field<'_>) -> Option<String> {
 }
 
 /// The registration with the values of some fields.
-fn registration<'a>(shown: &Shown<'a>, operations: &WebhookOperations<'a>, values: &Pairs, left_out: Vec<String>) -> Registration<'a> {
+fn registration<'a>(
+    shown: &SiteService<'a>,
+    operations: &WebhookOperations<'a>,
+    values: &Pairs,
+    left_out: Vec<String>,
+) -> Registration<'a> {
     let operation = operations.create;
     let all = fields(&operation.input, "");
     let (path, ..) = if needs_url(operations) { Wanted::Webhook } else { Wanted::Watch }.words();

@@ -13,7 +13,7 @@ use super::screen::{Outcome, Screen, frame, host_or_unknown, table};
 use crate::fields::time;
 use crate::layout::notice;
 use crate::url::value;
-use crate::{Pairs, Shown};
+use crate::{Pairs, SiteService};
 
 /// A kind of saved items: the operations that list and delete them, the field of the list, and the argument that names one.
 struct Kind {
@@ -28,7 +28,7 @@ const WATCHES: Kind = Kind { list: "list_watches", items: "watches", delete: "de
 
 /// The items of one kind, and what could not be shown.
 struct Listing<'a> {
-    items: Vec<(Shown<'a>, Value)>,
+    items: Vec<(SiteService<'a>, Value)>,
     /// Services with more items than a page of the API has.
     cut: Vec<&'static str>,
     refusals: Vec<Problem>,
@@ -73,7 +73,7 @@ pub(super) async fn delete(calls: &dyn Calls, form: &Pairs) -> Result<Outcome, P
 }
 
 async fn listing<'a>(calls: &'a dyn Calls, kind: &Kind) -> Listing<'a> {
-    let services: Vec<Shown<'a>> = calls.services().into_iter().filter(|shown| shown.operation(kind.list).is_some()).collect();
+    let services: Vec<SiteService<'a>> = calls.services().into_iter().filter(|shown| shown.operation(kind.list).is_some()).collect();
     let name = kind.list;
     let answers = join_all(services.iter().map(|shown| calls.call(shown.service.name, name, Map::new(), ""))).await;
     let mut listing = Listing { items: Vec::new(), cut: Vec::new(), refusals: Vec::new() };
@@ -109,7 +109,7 @@ fn text<'a>(item: &'a Value, name: &str) -> &'a str {
     item[name].as_str().unwrap_or_default()
 }
 
-fn filter_row(shown: &Shown<'_>, item: &Value) -> Markup {
+fn filter_row(shown: &SiteService<'_>, item: &Value) -> Markup {
     let name = text(item, "name");
     let nothing = Map::new();
     let filter = item["filter"].as_object().unwrap_or(&nothing);
@@ -128,7 +128,7 @@ fn filter_row(shown: &Shown<'_>, item: &Value) -> Markup {
     }
 }
 
-fn watch_row(shown: &Shown<'_>, item: &Value) -> Markup {
+fn watch_row(shown: &SiteService<'_>, item: &Value) -> Markup {
     let (id, host) = (text(item, "id"), text(item, "webhookHost"));
     let watched = forms::watched(item);
     let since = forms::since(item);

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::testing::{HOSTILE, operation};
-use crate::{Shown, url};
+use crate::{SiteService, url};
 
 /// A service with webhooks. It notes what was called.
 struct Made {
@@ -132,8 +132,8 @@ impl Made {
 }
 
 impl Calls for Made {
-    fn services(&self) -> Vec<Shown<'_>> {
-        vec![Shown { service: &self.service, settings: &self.settings }]
+    fn services(&self) -> Vec<SiteService<'_>> {
+        vec![SiteService { service: &self.service, settings: &self.settings }]
     }
 
     fn call<'a>(&'a self, _: &'a str, name: &'a str, arguments: Arguments, once: &'a str) -> BoxFuture<'a, Result<Value, Problem>> {

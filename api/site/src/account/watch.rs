@@ -13,7 +13,7 @@ use super::webhook::{MATCHES, by_id, limited, matches};
 use crate::fields::time;
 use crate::row::{Row, event, named};
 use crate::url::{self, value};
-use crate::{Pairs, Shown};
+use crate::{Pairs, SiteService};
 
 /// The matches of a page.
 const SHOWN_MAX: u64 = 50;
@@ -35,7 +35,7 @@ pub(super) async fn screen(calls: &dyn Calls, service: &str, id: &str, query: &P
 
 /// A watch with one page of its matches.
 struct Watch<'a> {
-    shown: Shown<'a>,
+    shown: SiteService<'a>,
     item: Value,
     rows: Vec<Row>,
     /// The argument that continues and its value; `None` on the last page.
@@ -123,7 +123,7 @@ impl Watch<'_> {
 }
 
 /// One match.
-fn change_row(shown: &Shown<'_>, row: &Row) -> Markup {
+fn change_row(shown: &SiteService<'_>, row: &Row) -> Markup {
     html! {
         tr {
             th scope="row" {

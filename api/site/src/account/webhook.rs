@@ -13,7 +13,7 @@ use super::webhooks::{DELIVERIES, Health, count, response};
 use crate::fields::time;
 use crate::layout::notice;
 use crate::url::value;
-use crate::{Pairs, Shown, page_id, url};
+use crate::{Pairs, SiteService, page_id, url};
 
 /// The attempts of a page.
 const ATTEMPTS: u64 = 50;
@@ -42,7 +42,7 @@ pub(super) async fn screen(calls: &dyn Calls, service: &str, id: &str, query: &P
 
 /// A webhook with what its page shows.
 struct Webhook<'a> {
-    shown: Shown<'a>,
+    shown: SiteService<'a>,
     item: Value,
     deliveries: Value,
     payloads: Result<Vec<Value>, Problem>,
@@ -320,7 +320,7 @@ fn shortened(value: &Value) -> String {
 }
 
 /// One change that a webhook receives.
-fn payload_of(shown: &Shown<'_>, payload: &Value) -> Markup {
+fn payload_of(shown: &SiteService<'_>, payload: &Value) -> Markup {
     let json = shortened(payload);
     let record = payload["record"]["id"].as_str().or_else(|| payload["id"].as_str());
     html! {

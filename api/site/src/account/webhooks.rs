@@ -11,7 +11,7 @@ use super::route::{REGISTER, WEBHOOKS, webhook_path};
 use super::screen::{Outcome, Screen, frame, host_or_unknown, table};
 use crate::fields::time;
 use crate::layout::notice;
-use crate::{Shown, url};
+use crate::{SiteService, url};
 
 /// The most webhooks of one service that are shown.
 const SHOWN_MAX: usize = 50;
@@ -20,7 +20,7 @@ pub(super) const DELIVERIES: &str = "webhook_deliveries";
 
 /// A webhook with its delivery status.
 struct Target<'a> {
-    shown: Shown<'a>,
+    shown: SiteService<'a>,
     item: Value,
     status: Value,
 }
@@ -79,7 +79,7 @@ impl Health {
 /// The page.
 pub(super) async fn screen(calls: &dyn Calls, outcome: Outcome) -> Screen {
     let services = calls.services();
-    let with_webhooks: Vec<(Shown<'_>, WebhookOperations<'_>)> =
+    let with_webhooks: Vec<(SiteService<'_>, WebhookOperations<'_>)> =
         services.iter().filter_map(|shown| Some((*shown, WebhookOperations::of(shown)?))).collect();
     let found = join_all(with_webhooks.iter().map(|(shown, operations)| of_service(calls, *shown, *operations))).await;
     let (mut targets, mut cut, mut refusals) = (Vec::new(), Vec::new(), Vec::new());
@@ -123,7 +123,7 @@ fn place<'a>(target: &'a Target<'_>) -> (Health, &'a str, &'a str, &'a str) {
 /// The webhooks of a service, and whether it has more than are shown.
 async fn of_service<'a>(
     calls: &'a dyn Calls,
-    shown: Shown<'a>,
+    shown: SiteService<'a>,
     operations: WebhookOperations<'a>,
 ) -> Result<(Vec<Target<'a>>, bool), Problem> {
     let service = shown.service.name;

@@ -14,7 +14,7 @@ const ENTRIES_MAX: usize = 100;
 const NEVER: &str = "1970-01-01T00:00:00Z";
 
 /// An outage of a stream.
-struct Entry<'a> {
+struct Outage<'a> {
     stream: &'a str,
     from: &'a str,
     /// Empty while it lasts.
@@ -22,7 +22,7 @@ struct Entry<'a> {
     services: Vec<&'a str>,
 }
 
-impl Entry<'_> {
+impl Outage<'_> {
     /// When it was last changed.
     fn updated(&self) -> &str {
         if self.until.is_empty() { self.from } else { self.until }
@@ -33,7 +33,7 @@ impl Entry<'_> {
 pub(crate) async fn feed(reads: &dyn Reads) -> Rendered {
     let states = read_states(reads).await;
     let streams = streams(answered(&states));
-    let mut entries: Vec<Entry<'_>> = streams.iter().flat_map(|(name, stream)| entries(name, stream)).collect();
+    let mut entries: Vec<Outage<'_>> = streams.iter().flat_map(|(name, stream)| entries(name, stream)).collect();
     // Times in this form are in the order of their texts.
     entries.sort_by(|one, other| other.updated().cmp(one.updated()).then_with(|| one.stream.cmp(other.stream)));
     entries.truncate(ENTRIES_MAX);
@@ -42,7 +42,7 @@ pub(crate) async fn feed(reads: &dyn Reads) -> Rendered {
         feed xmlns="http://www.w3.org/2005/Atom" {
             id { (site_url) (STATUS_FEED) }
             title { "Highwater: outages of upstreams" }
-            updated { (entries.first().map_or(NEVER, Entry::updated)) }
+            updated { (entries.first().map_or(NEVER, Outage::updated)) }
             author { name { "Highwater" } }
             link rel="self" type=(ATOM) href={ (site_url) (STATUS_FEED) } {}
             link rel="alternate" type="text/html" href={ (site_url) (STATUS) } {}
@@ -53,16 +53,16 @@ pub(crate) async fn feed(reads: &dyn Reads) -> Rendered {
 }
 
 /// The outages of a stream.
-fn entries<'a>(name: &'a str, stream: &'a Stream<'a>) -> impl Iterator<Item = Entry<'a>> {
+fn entries<'a>(name: &'a str, stream: &'a Stream<'a>) -> impl Iterator<Item = Outage<'a>> {
     let outages = stream.state["outages"].as_array().into_iter().flatten();
     outages.filter_map(move |outage: &'a Value| {
         let from = outage["from"].as_str()?;
         let services = stream.services.iter().map(|shown| shown.service.name).collect();
-        Some(Entry { stream: name, from, until: outage["until"].as_str().unwrap_or_default(), services })
+        Some(Outage { stream: name, from, until: outage["until"].as_str().unwrap_or_default(), services })
     })
 }
 
-fn shown(entry: &Entry<'_>, site_url: &str) -> Markup {
+fn shown(entry: &Outage<'_>, site_url: &str) -> Markup {
     let is_over = !entry.until.is_empty();
     html! {
         (PreEscaped("\n"))

@@ -57,7 +57,7 @@ impl Cursor {
 }
 
 /// A parsed entry: the fields that its parties share, and its party.
-struct Entry {
+struct ParsedFiling {
     accession: String,
     fact: FilingFact,
 }
@@ -80,7 +80,7 @@ pub(super) fn map(stream: &Stream, cursor: &Cursor, answer: &Answer, today: Date
     if feed.name != "feed" {
         return Err(json::later(stream.name, format!("{} instead of feed", text::cut(feed.name, 40))));
     }
-    let (mut entries, mut rejects, mut count): (Vec<Entry>, Vec<Reject>, usize) = (Vec::new(), Vec::new(), 0);
+    let (mut entries, mut rejects, mut count): (Vec<ParsedFiling>, Vec<Reject>, usize) = (Vec::new(), Vec::new(), 0);
     let (mut tally, mut fields) = (Tally::new(EXPECTED), FieldCounts::default());
     for element in feed.all("entry") {
         count += 1;
@@ -112,10 +112,10 @@ pub(super) fn map(stream: &Stream, cursor: &Cursor, answer: &Answer, today: Date
 }
 
 /// Builds one record per filing and party, with all roles of the party.
-fn joined(stream: &Stream, entries: Vec<Entry>) -> Vec<Observation> {
+fn joined(stream: &Stream, entries: Vec<ParsedFiling>) -> Vec<Observation> {
     let mut facts: Vec<FilingFact> = Vec::with_capacity(entries.len());
     let mut places: HashMap<String, usize> = HashMap::with_capacity(entries.len());
-    for Entry { fact, .. } in entries {
+    for ParsedFiling { fact, .. } in entries {
         let place = *places.entry(fact.identity()).or_insert(facts.len());
         match facts.get_mut(place) {
             Some(known) => {
@@ -129,7 +129,7 @@ fn joined(stream: &Stream, entries: Vec<Entry>) -> Vec<Observation> {
 }
 
 /// Parses an entry's filing and party. The error is the missing field.
-fn read(stream: &Stream, entry: &Element, today: Date) -> Result<Entry, &'static str> {
+fn read(stream: &Stream, entry: &Element, today: Date) -> Result<ParsedFiling, &'static str> {
     let kind = form(entry.child("category").ok_or("category")?.attribute("term")).ok_or("category")?;
     // The text is escaped once more than the feed declares.
     let summary = entry.child("summary").ok_or("summary")?.raw_text();
@@ -146,7 +146,7 @@ fn read(stream: &Stream, entry: &Element, today: Date) -> Result<Entry, &'static
     if has_items(&fact.form) {
         fact.items = items(summary);
     }
-    Ok(Entry { accession, fact })
+    Ok(ParsedFiling { accession, fact })
 }
 
 /// Returns the word after a label of the summary, whatever tags are between them.

@@ -4,7 +4,7 @@ use crate::Classes;
 
 /// What is compared of a mark that is not dead.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct ComparedMark {
     /// The text of the mark.
     pub text: String,
     /// The register's own spellings of the mark.
@@ -27,7 +27,7 @@ pub struct Change {
     /// Whether the mark was live before.
     pub was_live: bool,
     /// The mark after the change; `None` if it is dead.
-    pub after: Option<Entry>,
+    pub after: Option<ComparedMark>,
 }
 
 /// How many marks the register has.

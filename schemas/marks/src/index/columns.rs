@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use super::changes::Entry;
+use super::changes::ComparedMark;
 use super::primary_keys::packed;
 use crate::consonants::PackedSkeleton;
 use crate::{Classes, Mark};
@@ -29,7 +29,7 @@ pub(super) struct Version {
 
 impl Version {
     /// `None` for a mark without a word.
-    pub(super) fn of(entry: &Entry) -> Option<Self> {
+    pub(super) fn of(entry: &ComparedMark) -> Option<Self> {
         let mark = Mark::new(&entry.text)?;
         let (mut texts, skeleton) = (mark.normal(), PackedSkeleton::of(mark.skeleton()));
         for pseudo in entry.pseudo_marks.iter().filter_map(|text| Mark::new(text)) {
@@ -339,7 +339,7 @@ mod tests {
         let mut columns = Columns::default();
         for (serial, text) in (0..).zip(["ACME", "DELTA CAFE", "КОШКА"]) {
             let pseudo_marks = if serial == 1 { vec!["DELTACAFFE".to_owned()] } else { Vec::new() };
-            let entry = Entry { text: text.to_owned(), pseudo_marks, classes: Classes::NONE, is_live: true };
+            let entry = ComparedMark { text: text.to_owned(), pseudo_marks, classes: Classes::NONE, is_live: true };
             columns.push(serial, 1, &Version::of(&entry).unwrap());
         }
         let mut texts = Texts::default();
@@ -358,7 +358,7 @@ mod tests {
         let columns_of = |versions: &[(u32, u32, &str)]| {
             let mut columns = Columns::default();
             for (serial, since, text) in versions {
-                let entry = Entry { text: (*text).to_owned(), pseudo_marks: Vec::new(), classes: Classes::NONE, is_live: true };
+                let entry = ComparedMark { text: (*text).to_owned(), pseudo_marks: Vec::new(), classes: Classes::NONE, is_live: true };
                 columns.push(*serial, *since, &Version::of(&entry).unwrap());
             }
             let mut ordered = columns.ordered();

@@ -321,7 +321,7 @@ fn stored_words(mark: &Mark, out: &mut Vec<Key>) {
 }
 
 /// What a name asks for: keys of which a mark must have one, and groups of keys of which it must have all. [`primary`] is asked for apart.
-pub(super) struct Asked {
+pub(super) struct WantedKeys {
     /// Keys that are all asked for.
     pub(super) all: Vec<Key>,
     /// Groups of keys. A mark that one key of a group is for has all keys of the group, so that it is enough to ask for some of them.
@@ -333,7 +333,7 @@ pub(super) struct Asked {
 }
 
 /// The keys that a name asks for.
-pub(super) fn asked(name: &Mark) -> Asked {
+pub(super) fn asked(name: &Mark) -> WantedKeys {
     let mut all = Vec::with_capacity(256);
     let mut any = Vec::new();
     shared(name, &mut all);
@@ -371,7 +371,7 @@ pub(super) fn asked(name: &Mark) -> Asked {
     all.sort_unstable();
     all.dedup();
     let near = if name.is_latin() { near_keys::asked(name) } else { Vec::new() };
-    Asked { all, any, listed: listed(name), near }
+    WantedKeys { all, any, listed: listed(name), near }
 }
 
 fn asked_words(name: &Mark, out: &mut Vec<Key>) {

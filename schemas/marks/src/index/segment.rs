@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use super::by_letters::{ByLetters, Compared};
 use super::columns::{Columns, Standing, Texts};
 use super::hits::{Hit, compare};
-use super::keys::{self, Asked};
+use super::keys::{self, WantedKeys};
 use super::postings::{Postings, RowKeys};
 use super::primary_keys::packed;
 use crate::consonants::PackedSkeleton;
@@ -69,7 +69,7 @@ impl Segment {
     }
 
     /// The marks that are similar to a name at a position. `by_letters` is the name, if it is compared by letters.
-    pub(super) fn find(&self, name: &Mark, asked: &Asked, at: u32, mut by_letters: Option<&mut ByLetters<'_>>) -> Vec<Hit> {
+    pub(super) fn find(&self, name: &Mark, asked: &WantedKeys, at: u32, mut by_letters: Option<&mut ByLetters<'_>>) -> Vec<Hit> {
         let candidates = self.candidates(name, asked, at);
         let (mut found, mut texts) = (Vec::new(), Texts::default());
         for batch in candidates.chunks(BATCH_ROWS) {
@@ -84,7 +84,7 @@ impl Segment {
     }
 
     /// The rows that are current at a position and that keys found, each once, with the rules of these keys, in order.
-    pub(super) fn candidates(&self, name: &Mark, asked: &Asked, at: u32) -> Vec<Candidate> {
+    pub(super) fn candidates(&self, name: &Mark, asked: &WantedKeys, at: u32) -> Vec<Candidate> {
         let postings = self.postings();
         let (mut rows, mut found): (Vec<u32>, Vec<u64>) = (Vec::new(), Vec::new());
         let mut take = |rows: &mut Vec<u32>, rules: RuleSet, known: RuleSet| {
@@ -125,7 +125,7 @@ impl Segment {
     }
 
     /// The rows that only rule `S6` can find. There are many candidates, and the letters alone say which of them count.
-    fn near(&self, name: &Mark, asked: &Asked) -> Vec<u32> {
+    fn near(&self, name: &Mark, asked: &WantedKeys) -> Vec<u32> {
         let (postings, letters) = (self.postings(), NearLetters::of(name.spelled()));
         let mut rows: Vec<u32> = Vec::new();
         postings.load(asked.near.iter().copied());

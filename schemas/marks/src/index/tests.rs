@@ -73,15 +73,15 @@ pub(super) fn random_text(random: &mut StdRng) -> String {
     }
 }
 
-fn entry(random: &mut StdRng) -> Entry {
+fn entry(random: &mut StdRng) -> ComparedMark {
     let pseudo_marks = if random.random_bool(0.1) { vec![random_text(random)] } else { Vec::new() };
     let classes = Classes::of(&[random.random_range(1..46)]);
-    Entry { text: random_text(random), pseudo_marks, classes, is_live: random.random_bool(0.9) }
+    ComparedMark { text: random_text(random), pseudo_marks, classes, is_live: random.random_bool(0.9) }
 }
 
 /// A mark with its normal form, if it has a word.
 struct KnownMark {
-    entry: Entry,
+    entry: ComparedMark,
     mark: Option<Mark>,
     pseudo_marks: Vec<Mark>,
 }
@@ -94,7 +94,7 @@ struct Register {
 
 impl Register {
     /// The next change of a mark.
-    fn change(&mut self, seq: u32, serial: u32, after: Option<Entry>) -> Change {
+    fn change(&mut self, seq: u32, serial: u32, after: Option<ComparedMark>) -> Change {
         let versions = self.marks.entry(serial).or_default();
         let before = versions.last().and_then(|(_, known)| known.as_ref());
         let (is_new, was_live) = (versions.is_empty(), before.is_some_and(|known| known.entry.is_live));
@@ -223,7 +223,7 @@ fn two_edits_are_found_at_any_length() {
     let mut random = StdRng::seed_from_u64(9);
     let letter = |random: &mut StdRng| char::from(random.random_range(b'A'..=b'Z'));
     let names: Vec<String> = (0..600_usize).map(|at| (0..9 + at % 24).map(|_| letter(&mut random)).collect()).collect();
-    let entry_of = |text: &String| Entry { text: text.clone(), pseudo_marks: Vec::new(), classes: Classes::NONE, is_live: true };
+    let entry_of = |text: &String| ComparedMark { text: text.clone(), pseudo_marks: Vec::new(), classes: Classes::NONE, is_live: true };
     let changes =
         (1..).zip(&names).map(|(seq, name)| Change { seq, serial: seq, is_new: true, was_live: false, after: Some(entry_of(name)) });
     let index = Index::default().apply(changes.collect(), 600, 0);
@@ -255,7 +255,7 @@ fn near_letters_are_found_without_a_common_beginning() {
     // The letters are few, so that many marks have the same ones.
     let letter = |random: &mut StdRng| char::from(b"EAOINRSTLC"[random.random_range(0..10)]);
     let names: Vec<String> = (0..1_500_usize).map(|at| (0..7 + at % 54).map(|_| letter(&mut random)).collect()).collect();
-    let entry_of = |text: &String| Entry { text: text.clone(), pseudo_marks: Vec::new(), classes: Classes::NONE, is_live: true };
+    let entry_of = |text: &String| ComparedMark { text: text.clone(), pseudo_marks: Vec::new(), classes: Classes::NONE, is_live: true };
     let changes =
         (1..).zip(&names).map(|(seq, name)| Change { seq, serial: seq, is_new: true, was_live: false, after: Some(entry_of(name)) });
     let index = Index::default().apply(changes.collect(), names.len() as u32, 0);
@@ -313,7 +313,7 @@ fn keys_that_begin_alike_are_found() {
             texts.push(text);
         }
     }
-    let entry_of = |text: String| Entry { text, pseudo_marks: Vec::new(), classes: Classes::NONE, is_live: true };
+    let entry_of = |text: String| ComparedMark { text, pseudo_marks: Vec::new(), classes: Classes::NONE, is_live: true };
     let changes: Vec<Change> = (1..)
         .zip(texts)
         .map(|(seq, text)| Change { seq, serial: seq, is_new: true, was_live: false, after: Some(entry_of(text)) })
@@ -335,7 +335,7 @@ fn keys_that_begin_alike_are_found() {
 /// Proves that a check counts what it compares: the mark that a rule names is among the candidates that keys of this rule found.
 #[test]
 fn work_is_counted_by_rule() {
-    let entry_of = |text: &str| Entry { text: text.to_owned(), pseudo_marks: Vec::new(), classes: Classes::NONE, is_live: true };
+    let entry_of = |text: &str| ComparedMark { text: text.to_owned(), pseudo_marks: Vec::new(), classes: Classes::NONE, is_live: true };
     let change = |(seq, text): (u32, &str)| Change { seq, serial: seq, is_new: true, was_live: false, after: Some(entry_of(text)) };
     let index = Index::default().apply((1..).zip(["TRUCOOL", "LUTEX", "QUILLBRISK"]).map(change).collect(), 3, 0);
     for (name, at, rule, hits) in [("Turcool", 3, Rule::S3, 1), ("Lutexal", 3, Rule::P3, 1), ("Lutexal", 1, Rule::P3, 0)] {
@@ -352,7 +352,7 @@ fn work_is_counted_by_rule() {
 /// Proves that a change of what is not compared makes no version, and that small segments are merged.
 #[test]
 fn versions_are_few() {
-    let mark = |text: &str| Some(Entry { text: text.to_owned(), pseudo_marks: Vec::new(), classes: Classes::NONE, is_live: true });
+    let mark = |text: &str| Some(ComparedMark { text: text.to_owned(), pseudo_marks: Vec::new(), classes: Classes::NONE, is_live: true });
     let change = |seq, serial, after| Change { seq, serial, is_new: seq <= 2, was_live: seq > 2 && seq != 41, after };
     let mut index = Index::default().apply(vec![change(1, 1, mark("ACME")), change(2, 2, mark("DELTA"))], 2, 0);
     for seq in 3..40 {
@@ -407,7 +407,8 @@ fn marks_take_few_bytes() {
     let mut word = || -> String { (0..3).map(|_| SYLLABLES[random.random_range(0..SYLLABLES.len())]).collect() };
     let count = MARKS;
     let change = |seq| {
-        let entry = Entry { text: format!("{} {}", word(), word()), pseudo_marks: Vec::new(), classes: Classes::of(&[9]), is_live: true };
+        let entry =
+            ComparedMark { text: format!("{} {}", word(), word()), pseudo_marks: Vec::new(), classes: Classes::of(&[9]), is_live: true };
         Change { seq, serial: seq, is_new: true, was_live: false, after: Some(entry) }
     };
     let index = Index::default().apply((1..=count).map(change).collect(), count, 0);
@@ -446,7 +447,7 @@ fn skeletons_are_stored_with_their_marks() {
 fn columns_are_split() {
     let mut columns = Columns::default();
     for serial in 0..10 {
-        let entry = Entry { text: format!("MARK {serial}"), pseudo_marks: Vec::new(), classes: Classes::NONE, is_live: serial > 4 };
+        let entry = ComparedMark { text: format!("MARK {serial}"), pseudo_marks: Vec::new(), classes: Classes::NONE, is_live: serial > 4 };
         columns.push(serial, serial, &columns::Version::of(&entry).unwrap());
     }
     let parts = columns.split(4);

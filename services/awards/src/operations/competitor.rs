@@ -13,7 +13,7 @@ use texts::folding::reading_order;
 use upstreams::live::AwardOrder;
 
 use super::filter::Filter;
-use super::records::{Changed, Shown, dollars};
+use super::records::{Changed, ShownAward, dollars};
 use super::search::{USASPENDING, question};
 use super::watchable_feed::{Awards, WatchedEntity};
 use feed::answer_changes::shown;
@@ -79,7 +79,7 @@ pub struct Watch {
     /// The latest changes, the last recorded first.
     pub changes: Vec<Changed>,
     /// The largest awards.
-    pub awards: Vec<Shown>,
+    pub awards: Vec<ShownAward>,
     /// Whether there are more awards than those that are counted here; a note says so then.
     pub truncated: bool,
     /// Whether the upstream was asked for older awards; otherwise the awards are those recorded here.
@@ -148,7 +148,7 @@ impl Read for Arguments {
             agencies,
             naics,
             changes: shown(changes.into_iter().take(limit)),
-            awards: awards.into_iter().take(limit).map(Shown::from).collect(),
+            awards: awards.into_iter().take(limit).map(ShownAward::from).collect(),
             truncated,
             live,
         })

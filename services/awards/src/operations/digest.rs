@@ -12,7 +12,7 @@ use serde_json::json;
 use upstreams::live::AwardOrder;
 
 use super::filter::Filter;
-use super::records::{Changed, Shown, amount_delta, event_of};
+use super::records::{Changed, ShownAward, amount_delta, event_of};
 use super::search::{USASPENDING, question};
 use super::watchable_feed::Awards;
 use feed::answer_changes::shown;
@@ -74,7 +74,7 @@ pub struct Digest {
     /// Modifications, those with the largest change of dollars first.
     pub modified: Vec<Changed>,
     /// Contracts that end within the window, the next first.
-    pub expiring: Vec<Shown>,
+    pub expiring: Vec<ShownAward>,
     /// Whether more contracts expire than those that are counted here; a note says so then.
     pub truncated: bool,
     /// Whether the upstream was asked for the expiring contracts; otherwise they are those that are recorded here.
@@ -141,7 +141,7 @@ impl Read for Arguments {
 
 /// The contracts that end between two days.
 struct Expiring {
-    awards: Vec<Shown>,
+    awards: Vec<ShownAward>,
     /// Whether the upstream was asked.
     live: bool,
     /// Whether there are more at the upstream.
@@ -184,7 +184,7 @@ async fn expiring(filter: &Filter, last: Date, reader: &mut Reader<Awards>) -> R
     let known: HashSet<String> = awards.iter().map(|award| award.id.clone()).collect();
     awards.extend(recorded.into_iter().filter(|award| !known.contains(&award.id)));
     awards.sort_by(|a, b| (&a.end, &a.id).cmp(&(&b.end, &b.id)));
-    Ok(Expiring { awards: awards.into_iter().map(Shown::from).collect(), live, truncated })
+    Ok(Expiring { awards: awards.into_iter().map(ShownAward::from).collect(), live, truncated })
 }
 
 /// The months between two days, as the index of terms writes them.

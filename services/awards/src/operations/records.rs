@@ -47,7 +47,7 @@ pub struct Changed {
     pub more: More,
     /// The award before the change, if `before` was requested.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub before: Option<Shown>,
+    pub before: Option<ShownAward>,
 }
 
 /// The award, its parties, what is bought and for how much. Answers flatten it.
@@ -111,7 +111,7 @@ pub struct More {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "Award")]
-pub struct Shown {
+pub struct ShownAward {
     /// The day of the award's last action, YYYY-MM-DD.
     #[schemars(with = "proofs::json_type::DayOrEmpty")]
     pub date: String,
@@ -164,7 +164,7 @@ pub(crate) fn reported_day(change: &Element<Award>) -> &str {
         .unwrap_or_else(|| change.record.last_day())
 }
 
-impl From<Award> for Shown {
+impl From<Award> for ShownAward {
     fn from(award: Award) -> Self {
         Self {
             date: award.last_day().to_owned(),
@@ -207,7 +207,7 @@ impl From<Item<Award>> for Changed {
         let (amount_delta, backfill) = (amount_delta(&change).map(Dollars::as_f64), change.is_backfill());
         let (date, action) = (reported_day(&change).to_owned(), change.details.action);
         let action_amount = action.as_ref().and_then(|action| action.amount).map(Dollars::as_f64);
-        let Shown { key_facts, end, url, mut more, .. } = change.record.into();
+        let ShownAward { key_facts, end, url, mut more, .. } = change.record.into();
         if let Some(action) = action {
             (more.modification, more.action_type, more.action_description) = (action.modification, action.kind, action.description);
         }
@@ -223,7 +223,7 @@ impl From<Item<Award>> for Changed {
             action_amount,
             backfill,
             more,
-            before: before.map(Shown::from),
+            before: before.map(ShownAward::from),
         }
     }
 }

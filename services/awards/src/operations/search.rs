@@ -14,7 +14,7 @@ use serde_json::json;
 use upstreams::live::{AwardAgency, AwardOrder, Question};
 
 use super::filter::Filter;
-use super::records::Shown;
+use super::records::ShownAward;
 use super::watchable_feed::Awards;
 use feed::filter::{Criteria, Element, Filter as _, TermQuery};
 use feed::position::parse_day;
@@ -42,7 +42,7 @@ pub struct Arguments {
 #[schemars(rename = "Found")]
 pub struct FoundAwards {
     /// Awards, the last modified first.
-    pub awards: Vec<Shown>,
+    pub awards: Vec<ShownAward>,
     /// How many awards are in this answer.
     pub count: usize,
     /// The first day of an action that was searched.
@@ -105,7 +105,7 @@ impl Read for Arguments {
                 order: |a, b| (b.last_day(), &a.id).cmp(&(a.last_day(), &b.id)),
             })
             .await?;
-        let awards: Vec<Shown> = found.records.into_iter().map(Shown::from).collect();
+        let awards: Vec<ShownAward> = found.records.into_iter().map(ShownAward::from).collect();
         let start = if found.extent.live { live_from.to_string() } else { start };
         Ok(FoundAwards { count: awards.len(), awards, start, extent: found.extent })
     }

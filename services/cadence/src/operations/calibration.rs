@@ -12,7 +12,7 @@ use schemas::error_code::ErrorCode;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::catalog::{Catalog, Entry};
+use super::catalog::{Catalog, KnownItem};
 use super::filter::Filter;
 use super::niches::{KnownNiche, known};
 use super::polled_through::PolledThrough;
@@ -45,7 +45,7 @@ fn score(catalog: &Catalog, stats: &DayStats) -> Report {
     report
 }
 
-fn score_item(report: &mut Report, catalog: &Catalog, entry: &Entry, days: &RangeInclusive<i64>) {
+fn score_item(report: &mut Report, catalog: &Catalog, entry: &KnownItem, days: &RangeInclusive<i64>) {
     let store = catalog.store(&entry.store);
     for (at, event) in entry.events.iter().enumerate().skip(GAPS_MIN + 1) {
         if !days.contains(&event.div_euclid(DAY_MS)) {

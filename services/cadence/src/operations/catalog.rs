@@ -48,7 +48,7 @@ pub struct Catalog {
     rendition: u64,
     seq: Seq,
     /// The items that are at their stores, by id.
-    pub(crate) entries: BTreeMap<String, Arc<Entry>>,
+    pub(crate) entries: BTreeMap<String, Arc<KnownItem>>,
     /// The ids of the items that operators suppressed by their ids: they have no title, and are neither ranked nor searched.
     hidden: BTreeSet<String>,
     /// How many more items are of suppressed stores. What remains of their ids is the number of the product, which items of several stores can have.
@@ -65,7 +65,7 @@ pub struct Catalog {
 
 /// What answers need of an item. Times are in milliseconds since 1970.
 #[derive(Clone, Debug)]
-pub struct Entry {
+pub struct KnownItem {
     /// The host name of its store, slash, the id of the product.
     pub(crate) id: String,
     pub(crate) title: String,
@@ -100,14 +100,14 @@ pub(crate) struct KnownVariant {
 /// An item on the board.
 #[derive(Clone, Debug)]
 pub(crate) struct Ranked {
-    pub(crate) entry: Arc<Entry>,
+    pub(crate) entry: Arc<KnownItem>,
     /// Restocks in the counted days.
     pub(crate) restocks: usize,
     /// Restocks in 30 observed days, in hundredths.
     pub(crate) per_month: i64,
 }
 
-impl Entry {
+impl KnownItem {
     pub(crate) fn new(item: Item) -> Self {
         let events = item.events();
         let mut counted: Vec<i64> = item.restocks.iter().filter(|restock| !restock.trickle).map(Restock::at_ms).collect();
@@ -186,7 +186,7 @@ impl Catalog {
                 } else if item.suppressed {
                     hidden.insert(item.id);
                 } else {
-                    entries.insert(item.id.clone(), Arc::new(Entry::new(item)));
+                    entries.insert(item.id.clone(), Arc::new(KnownItem::new(item)));
                 }
             }
             after = page.next;
@@ -233,7 +233,7 @@ impl Catalog {
             if is_here && item.suppressed {
                 next.hidden.insert(item.id);
             } else if is_here {
-                next.entries.insert(item.id.clone(), Arc::new(Entry::new(item)));
+                next.entries.insert(item.id.clone(), Arc::new(KnownItem::new(item)));
             }
         }
         next.is_cut = next.entries.len() > ITEMS_MAX;
@@ -273,7 +273,7 @@ impl Catalog {
     }
 
     /// What a prediction from some restocks of an item is made of.
-    pub(crate) fn basis<'a>(&self, entry: &Entry, events: &'a [i64], now_ms: i64) -> Basis<'a> {
+    pub(crate) fn basis<'a>(&self, entry: &KnownItem, events: &'a [i64], now_ms: i64) -> Basis<'a> {
         let store = self.store(&entry.store);
         Basis {
             events,
@@ -310,7 +310,7 @@ impl Catalog {
 
 impl Ranked {
     /// The place of an item; `None` if it has been observed for too short a time. `last_ms` is the last complete poll of its store.
-    fn new(entry: &Arc<Entry>, last_ms: i64, now_ms: i64) -> Option<Self> {
+    fn new(entry: &Arc<KnownItem>, last_ms: i64, now_ms: i64) -> Option<Self> {
         if last_ms - entry.first_seen_ms < RANKED_FROM_MS {
             return None;
         }

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::calibration::shown_days;
-use super::catalog::{Catalog, Entry, KnownVariant};
+use super::catalog::{Catalog, KnownItem, KnownVariant};
 use super::filter::Filter;
 use super::niches::{KnownNiche, known, niche};
 use super::polled_through::PolledThrough;
@@ -172,20 +172,20 @@ pub struct Fit {
 
 /// The item that a query finds, and what is predicted for it.
 struct PredictedItem {
-    entry: Arc<Entry>,
+    entry: Arc<KnownItem>,
     /// The variant that was asked for.
     variant: Option<KnownVariant>,
     events: Vec<i64>,
     prediction: Prediction,
     poll_gap_ms: i64,
-    alternatives: Vec<Arc<Entry>>,
+    alternatives: Vec<Arc<KnownItem>>,
     catalog: Arc<Catalog>,
 }
 
 /// The items that are asked for, the best match first. There is at least one.
 struct Matches {
     catalog: Arc<Catalog>,
-    entries: Vec<Arc<Entry>>,
+    entries: Vec<Arc<KnownItem>>,
 }
 
 /// What a call asks for.
@@ -255,8 +255,8 @@ async fn by_query(reader: &mut Reader<Cadence>, key: &str, query: &str, store: O
     let store = store.map(|store| store_of(&niche, &known, store)).transpose()?;
     let catalog = Catalog::of(reader.context(), &reader.at, &niche).await?;
     catalog.notes().for_each(|note| reader.note(note));
-    let fits = |entry: &&Arc<Entry>| store.as_deref().is_none_or(|store| entry.store == store) && have(&entry.words, &wanted);
-    let mut entries: Vec<Arc<Entry>> = catalog.entries.values().filter(fits).cloned().collect();
+    let fits = |entry: &&Arc<KnownItem>| store.as_deref().is_none_or(|store| entry.store == store) && have(&entry.words, &wanted);
+    let mut entries: Vec<Arc<KnownItem>> = catalog.entries.values().filter(fits).cloned().collect();
     entries.sort_by_cached_key(|entry| rank(entry, &wanted));
     if entries.is_empty() {
         let titles: SortedValues = catalog.entries.values().map(|entry| entry.title.to_lowercase()).collect();
@@ -270,7 +270,7 @@ async fn by_query(reader: &mut Reader<Cadence>, key: &str, query: &str, store: O
 }
 
 /// The place of an item among those that match the words of a query: the smallest first.
-fn rank(entry: &Entry, wanted: &[String]) -> (bool, std::cmp::Reverse<usize>, String, String) {
+fn rank(entry: &KnownItem, wanted: &[String]) -> (bool, std::cmp::Reverse<usize>, String, String) {
     let is_titled = words(&[&entry.title]) == wanted;
     (!is_titled, std::cmp::Reverse(entry.events.len()), entry.title.clone(), entry.id.clone())
 }
@@ -285,7 +285,7 @@ fn store_of(niche: &str, known: &KnownNiche, text: &str) -> Result<String, Probl
 }
 
 /// Finds a variant by its title or id.
-fn variant_of(entry: &Entry, wanted: &str) -> Result<KnownVariant, Problem> {
+fn variant_of(entry: &KnownItem, wanted: &str) -> Result<KnownVariant, Problem> {
     let wanted = wanted.trim();
     let is_wanted = |variant: &&KnownVariant| variant.id == wanted || variant.title.to_lowercase() == wanted.to_lowercase();
     entry.variants.iter().find(is_wanted).cloned().ok_or_else(|| {
@@ -411,13 +411,13 @@ mod tests {
 
     use super::*;
 
-    fn entry(id: &str, title: &str, restocks: usize) -> Entry {
+    fn entry(id: &str, title: &str, restocks: usize) -> KnownItem {
         let restock = |n: usize| {
             let day = |hour: usize| format!("2026-01-{:02}T{hour:02}:00:00Z", n + 1);
             Restock { after: day(0), before: day(12), variants: 2, trickle: false }
         };
         let restocks = (0..restocks).map(restock).collect();
-        Entry::new(Item { id: id.to_owned(), item: title.to_owned(), vendor: "Hill".to_owned(), restocks, ..Item::default() })
+        KnownItem::new(Item { id: id.to_owned(), item: title.to_owned(), vendor: "Hill".to_owned(), restocks, ..Item::default() })
     }
 
     /// Proves that an item whose title is the query comes before those whose title only begins so, however often they were restocked; that the number
@@ -433,7 +433,7 @@ mod tests {
         ];
         let found_by = |query: &str| {
             let wanted = words(&[query]);
-            let mut found: Vec<&Entry> = entries.iter().filter(|entry| have(&entry.words, &wanted)).collect();
+            let mut found: Vec<&KnownItem> = entries.iter().filter(|entry| have(&entry.words, &wanted)).collect();
             found.sort_by_cached_key(|entry| rank(entry, &wanted));
             found.iter().map(|entry| entry.id.as_str()).collect::<Vec<_>>()
         };

@@ -24,7 +24,7 @@ struct Store {
 }
 
 /// A variant as a poll shows it: id, product, available.
-type Shown<'a> = (&'a str, &'a str, bool);
+type PolledVariant<'a> = (&'a str, &'a str, bool);
 
 impl Store {
     fn new() -> Self {
@@ -35,7 +35,7 @@ impl Store {
         Fact { upstream: "shopify".into(), ..testing::fact(key, kind, self.now_ms, data) }
     }
 
-    fn variant(&mut self, (id, product, available): Shown<'_>, title: &str, updated_ms: i64) {
+    fn variant(&mut self, (id, product, available): PolledVariant<'_>, title: &str, updated_ms: i64) {
         let data = StockFact {
             stream: "shopify".into(),
             kind: kind::VARIANT.into(),
@@ -82,7 +82,7 @@ impl Store {
     }
 
     /// A complete poll that shows these changes.
-    fn poll(&mut self, shown: &[Shown<'_>]) {
+    fn poll(&mut self, shown: &[PolledVariant<'_>]) {
         let now_ms = self.now_ms;
         shown.iter().for_each(|one| self.variant(*one, "Trail Runner", now_ms));
         self.end("");
@@ -265,7 +265,7 @@ fn niches_have_statistics() {
 fn large_batches_are_closed() {
     let mut store = Store::new();
     let products: Vec<String> = (0..150).map(|product| product.to_string()).collect();
-    let shown: Vec<Shown<'_>> = products.iter().map(|product| (product.as_str(), product.as_str(), true)).collect();
+    let shown: Vec<PolledVariant<'_>> = products.iter().map(|product| (product.as_str(), product.as_str(), true)).collect();
     store.poll(&shown);
     assert_eq!(store.take_happened().len(), 150);
     store.poll(&[]);

@@ -15,14 +15,14 @@ use fold::testing::{self, Folded};
 type Engine = Folded<Catalysts>;
 
 /// What the tests ask of the service in memory.
-trait Asked {
+trait TestMethods {
     fn one(&self, id: &str) -> Catalyst;
     fn details(&self) -> CatalystDetails;
     /// The last entry of a row in the index up to a seq.
     fn indexed<T: DeserializeOwned>(&self, key: &str, upto: Seq) -> Option<T>;
 }
 
-impl Asked for Engine {
+impl TestMethods for Engine {
     fn one(&self, id: &str) -> Catalyst {
         self.records().remove(id).unwrap_or_else(|| panic!("{id} in {:?}", self.records().keys()))
     }

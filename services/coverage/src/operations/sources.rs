@@ -128,14 +128,14 @@ pub struct Sources {
     /// The number of sources.
     pub count: usize,
     /// The sources.
-    pub sources: Vec<Shown>,
+    pub sources: Vec<LeadSource>,
 }
 
 /// A source of leads.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "CoverageSource")]
-pub struct Shown {
+pub struct LeadSource {
     /// The source, as leads name it.
     pub source: &'static str,
     /// The publisher and the dataset of the source.
@@ -164,7 +164,7 @@ pub struct Shown {
     pub ok: bool,
 }
 
-async fn shown(at: &Position, known: &KnownSource) -> Result<Shown, Problem> {
+async fn shown(at: &Position, known: &KnownSource) -> Result<LeadSource, Problem> {
     let mut runs = Vec::with_capacity(known.streams.len());
     for stream in known.streams {
         runs.push(last_run(at, &TABLES, stream).await?);
@@ -174,7 +174,7 @@ async fn shown(at: &Position, known: &KnownSource) -> Result<Shown, Problem> {
     let days: Option<Vec<Date>> = runs.iter().map(|run| run.as_ref()?.through_date.parse().ok()).collect();
     let through = days.and_then(|days| days.into_iter().min());
     let days_behind = through.map(|day| i64::from((at.today() - day).get_days()).max(0));
-    Ok(Shown {
+    Ok(LeadSource {
         source: known.source,
         name: known.name,
         states: known.states,
@@ -190,7 +190,7 @@ async fn shown(at: &Position, known: &KnownSource) -> Result<Shown, Problem> {
     })
 }
 
-async fn all(at: &Position) -> Result<Vec<Shown>, Problem> {
+async fn all(at: &Position) -> Result<Vec<LeadSource>, Problem> {
     let mut all = Vec::with_capacity(KNOWN.len());
     for known in KNOWN {
         all.push(shown(at, known).await?);

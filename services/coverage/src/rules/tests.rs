@@ -22,7 +22,7 @@ const NOON: i64 = 1_795_176_000_000;
 type Engine = Folded<Coverage>;
 
 /// What the tests ask of the service in memory.
-trait Asked {
+trait TestMethods {
     /// The leads that lists show.
     fn leads(&self) -> Vec<Lead>;
     /// The leads in short: line, basis, trigger, day, sources, amount.
@@ -33,7 +33,7 @@ trait Asked {
     fn assert_counted(&self);
 }
 
-impl Asked for Engine {
+impl TestMethods for Engine {
     fn leads(&self) -> Vec<Lead> {
         self.records().into_values().filter(Record::is_listed).collect()
     }

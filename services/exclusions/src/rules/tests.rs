@@ -17,7 +17,7 @@ fn fact(key: &str, kind: FactKind, data: Option<ExclusionInput>) -> Fact<Exclusi
 }
 
 /// What the tests ask of the service in memory.
-trait Asked {
+trait TestMethods {
     fn row(&mut self, row: &ExclusionFact) -> String;
     fn lift(&mut self, row: &ExclusionFact);
     fn award(&mut self, award: &Award);
@@ -25,7 +25,7 @@ trait Asked {
     fn hit(&self, uei: &str) -> Option<Exclusion>;
 }
 
-impl Asked for Engine {
+impl TestMethods for Engine {
     fn row(&mut self, row: &ExclusionFact) -> String {
         self.decide(&observed(row));
         format!("sam:{}", row.row_id())

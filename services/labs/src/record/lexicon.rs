@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use serde::{Deserialize, Serialize};
 
-use texts::data_file::{DataFile, Entry};
+use texts::data_file::{DataEntry, DataFile};
 
 /// The name of the category of grants whose words name no other one clearly.
 pub const GENERAL: &str = "General laboratory";
@@ -22,7 +22,7 @@ pub struct Category {
     pub words: Vec<String>,
 }
 
-impl Entry for Category {
+impl DataEntry for Category {
     fn name(&self) -> &str {
         &self.name
     }

@@ -16,7 +16,7 @@ use texts::phrases::words;
 type World = Folded<Labs>;
 
 /// What the tests ask of the service in memory.
-trait Asked {
+trait TestMethods {
     fn observe(&mut self, grant: &GrantFact);
     fn take(&mut self, kind: FactKind, number: &str, data: Option<GrantFact>);
     /// The places, each with the seq until which it holds.
@@ -26,7 +26,7 @@ trait Asked {
     fn lists(&self) -> BTreeSet<String>;
 }
 
-impl Asked for World {
+impl TestMethods for World {
     fn observe(&mut self, grant: &GrantFact) {
         self.take(FactKind::Observed, &grant.number, Some(grant.clone()));
     }

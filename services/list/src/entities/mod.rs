@@ -19,7 +19,7 @@ use serde_json::{Map, Value, json};
 use texts::company_names::{alias_ticker, normal_form};
 
 pub use self::sections::Section;
-use self::sections::{Asked, Asker, Registered};
+use self::sections::{AnsweredCall, Asker, Registered};
 
 /// How many days back insider trades are looked for by ticker.
 const TRADES_DAYS: i64 = 90;
@@ -225,7 +225,7 @@ async fn trademarks(asker: &Asker, name: &str, as_of: &str, limit: usize) -> Sec
 }
 
 /// Asks for grants and trials of an institution or sponsor.
-async fn funding(asker: &Asker, kind: &str, name: &str, as_of: &str, limit: usize) -> Asked {
+async fn funding(asker: &Asker, kind: &str, name: &str, as_of: &str, limit: usize) -> AnsweredCall {
     // Changes of both kinds come in one list.
     let limit = (limit * 4).min(100);
     asker.ask("research", "entity_watch", json!({ "type": kind, "value": plain_name(name), "limit": limit, "asOf": as_of })).await

@@ -60,7 +60,7 @@ pub(super) struct Asker {
 }
 
 /// An operation of a service, its arguments and its answer.
-pub(super) struct Asked {
+pub(super) struct AnsweredCall {
     service: &'static str,
     operation: &'static str,
     arguments: Map<String, Value>,
@@ -69,10 +69,10 @@ pub(super) struct Asked {
 
 impl Asker {
     /// Asks an operation of a service.
-    pub(super) async fn ask(&self, service: &'static str, operation: &'static str, arguments: Value) -> Asked {
+    pub(super) async fn ask(&self, service: &'static str, operation: &'static str, arguments: Value) -> AnsweredCall {
         let answer = self.answer(service, operation, arguments.clone()).await;
         let arguments = if let Value::Object(arguments) = arguments { arguments } else { Map::new() };
-        Asked { service, operation, arguments, answer }
+        AnsweredCall { service, operation, arguments, answer }
     }
 
     async fn answer(&self, service: &str, name: &str, arguments: Value) -> Result<Value, Problem> {
@@ -90,7 +90,7 @@ impl Asker {
     }
 }
 
-impl Asked {
+impl AnsweredCall {
     /// Puts the rows of a list into the opposite order: a feed has its oldest changes first.
     pub(super) fn newest_first(mut self, list: &str) -> Self {
         let rows = self.answer.as_mut().ok().and_then(|answer| answer.get_mut(list));
@@ -169,7 +169,8 @@ mod tests {
     fn newest_rows_come_first() {
         let changes: Vec<Value> = (1..=3).map(|seq| json!({ "seq": seq })).collect();
         let answer = Ok(json!({ "changes": changes, "hasMore": false, "cursor": "end" }));
-        let asked = Asked { service: "labs", operation: "whats_changed_since", arguments: Map::new(), answer }.newest_first("changes");
+        let asked =
+            AnsweredCall { service: "labs", operation: "whats_changed_since", arguments: Map::new(), answer }.newest_first("changes");
         for (limit, seqs, truncated) in [(2, vec![3, 2], true), (3, vec![3, 2, 1], false)] {
             let section = asked.section("leads", "changes", "", limit, |_| true);
             let shown: Vec<i64> = section.rows.iter().filter_map(|row| row["seq"].as_i64()).collect();

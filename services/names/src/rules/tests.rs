@@ -9,13 +9,13 @@ use fold::testing::{self, Folded};
 type Engine = Folded<Names>;
 
 /// What the tests ask of the service in memory.
-trait Asked {
+trait TestMethods {
     fn observe(&mut self, data: MarkFact);
     fn record(&self, serial: &str) -> Trademark;
     fn kinds(&self) -> Vec<ChangeKind>;
 }
 
-impl Asked for Engine {
+impl TestMethods for Engine {
     fn observe(&mut self, data: MarkFact) {
         let key = format!("uspto_trademarks/{}", data.serial);
         let fact = Fact { upstream: "uspto_trademarks".to_owned(), ..testing::fact(key, FactKind::Observed, 0, Some(data)) };

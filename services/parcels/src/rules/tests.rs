@@ -20,7 +20,7 @@ type Engine = Folded<Parcels>;
 type ParcelsFactOf = Fact<ParcelsFact>;
 
 /// What the tests ask of the service in memory.
-trait Asked {
+trait TestMethods {
     fn parcel(&self, pin: &str) -> Parcel;
     /// The last row of the index of counts under a name.
     fn counted<T: serde::de::DeserializeOwned + Default>(&self, name: &str) -> T;
@@ -32,7 +32,7 @@ trait Asked {
     fn assert_counted(&self);
 }
 
-impl Asked for Engine {
+impl TestMethods for Engine {
     fn parcel(&self, pin: &str) -> Parcel {
         self.records().remove(&id(cook::COUNTY, pin)).unwrap()
     }

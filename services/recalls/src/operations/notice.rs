@@ -8,7 +8,7 @@ use schemas::facts::recalls::RecallFact;
 use schemas::key;
 use schemas::position::Seq;
 use schemas::tables::Key;
-use schemas::views::recalls::{Note, Recall, SETS, SOURCES};
+use schemas::views::recalls::{Recall, RememberedFact, SETS, SOURCES};
 use view_store::View;
 
 use super::rows::{Filter, rows_at};
@@ -87,13 +87,13 @@ async fn from_facts(view: &dyn View, identity: &str) -> Result<Notice, Problem> 
 ///
 /// # Errors
 /// When rows cannot be read.
-pub(super) async fn facts_of(view: &dyn View, identity: &str) -> Result<Vec<(Note, RecallFact)>, Problem> {
+pub(super) async fn facts_of(view: &dyn View, identity: &str) -> Result<Vec<(RememberedFact, RecallFact)>, Problem> {
     let members = view.get(&SETS, &key![format!("member/{identity}")]).await.map_err(store_problem)?;
     let members: Vec<String> = members.map(|bytes| stored(&SETS, &bytes)).transpose()?.unwrap_or_default();
     let keys: Vec<Key> = members.iter().map(|member| key![member.as_str()]).collect();
-    let mut facts: Vec<(Note, RecallFact)> = Vec::new();
+    let mut facts: Vec<(RememberedFact, RecallFact)> = Vec::new();
     for bytes in view.get_many(&SOURCES, &keys).await.map_err(store_problem)?.into_iter().flatten() {
-        let mut note: Note = stored(&SOURCES, &bytes)?;
+        let mut note: RememberedFact = stored(&SOURCES, &bytes)?;
         if let Some(fact) = note.recall.take().filter(|fact| fact.identity() == identity) {
             facts.push((note, fact));
         }

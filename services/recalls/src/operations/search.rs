@@ -43,7 +43,7 @@ const PENDING: u32 = u32::MAX;
 
 /// The part of the index that queries read: everything up to one change.
 #[derive(Clone)]
-struct Shown {
+struct IndexSnapshot {
     searcher: Searcher,
     fields: Fields,
     /// Documents added since the last commit.
@@ -52,7 +52,7 @@ struct Shown {
 
 /// The keyword index of the recalls.
 pub struct Search {
-    shown: Mutex<Option<Shown>>,
+    shown: Mutex<Option<IndexSnapshot>>,
     /// The last change that queries see.
     upto: watch::Sender<Seq>,
     /// The last change that is committed, so that a restart does not lose it.
@@ -153,7 +153,7 @@ impl Search {
     }
 
     /// Waits until queries see a change, for as long as a read waits for what lags, and returns what they read.
-    async fn reaching(&self, ctx: &Context, seq: Seq) -> Result<Shown, Problem> {
+    async fn reaching(&self, ctx: &Context, seq: Seq) -> Result<IndexSnapshot, Problem> {
         let mut upto = self.upto.subscribe();
         let reached = async {
             loop {
@@ -171,7 +171,7 @@ impl Search {
     }
 
     /// Replaces the documents that queries read, up to a change.
-    fn show(&self, shown: Option<Shown>, upto: Seq) {
+    fn show(&self, shown: Option<IndexSnapshot>, upto: Seq) {
         let mut now = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
         *now = shown;
         self.upto.send_replace(upto);
@@ -187,7 +187,7 @@ impl Search {
     }
 }
 
-impl Shown {
+impl IndexSnapshot {
     /// The newest hits in a span of documents that contain the words and match the filter, the newest day last, and the last day that was left out, if one
     /// was. Blocks the thread.
     fn propose(&self, keyword: &Keyword, filter: &Filter, span: Span) -> Result<(Vec<Hit>, Option<i64>), tantivy::TantivyError> {

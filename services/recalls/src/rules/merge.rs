@@ -12,7 +12,7 @@ use std::borrow::Cow;
 
 use proofs::hash::Hash32;
 use schemas::facts::recalls::RecallFact;
-use schemas::views::recalls::{Note, Recall, day_of};
+use schemas::views::recalls::{Recall, RememberedFact, day_of};
 
 use super::category::Lexicon;
 
@@ -30,9 +30,9 @@ pub const BUCKET_MAX: usize = 4_096;
 
 /// Builds the recall of one identity from its facts, before other agencies are considered. `None` without facts.
 #[must_use]
-pub fn recall(identity: &str, notes: &[Cow<'_, Note>], lexicon: &Lexicon) -> Option<Recall> {
+pub fn recall(identity: &str, notes: &[Cow<'_, RememberedFact>], lexicon: &Lexicon) -> Option<Recall> {
     let gone = notes.iter().all(|note| note.gone);
-    let mut facts: Vec<(&Note, &RecallFact)> =
+    let mut facts: Vec<(&RememberedFact, &RecallFact)> =
         notes.iter().filter(|note| gone || !note.gone).filter_map(|note| Some((&**note, note.recall.as_ref()?))).collect();
     facts.sort_by(|a, b| (a.1.rank(), &a.0.key).cmp(&(b.1.rank(), &b.0.key)));
     let (_, first) = facts.first()?;

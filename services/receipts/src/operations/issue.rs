@@ -14,9 +14,10 @@ use serde_json::{Map, Value, json};
 
 use super::chain::{check_agent, check_name, forbidden};
 use super::tree::Inclusion;
-use crate::{Receipts, Shown};
+use crate::Receipts;
 use access::append::{CommandPolicy, append_command, wait_until_projected};
 use operation::context::Context;
+use operation::document_receipt::ShownReceipt;
 use operation::problem::Problem;
 use operation::{Answer, Body, Call, Definition, Method, Operation, Price, Stage};
 
@@ -42,7 +43,7 @@ pub struct Arguments {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Issued {
     /// The receipt.
-    pub receipt: Shown,
+    pub receipt: ShownReceipt,
     /// The proof that the receipt is in the signed tree. Only the answer to a repeated request with an `Idempotency-Key` and a key of a paid tier has
     /// it, once the next checkpoint is published, within a second. Otherwise null; `/v1/verify/{id}` gives the proof.
     pub inclusion: Option<Inclusion>,

@@ -5,7 +5,8 @@ use schemas::views::receipts::state_key;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::{Receipts, Shown};
+use crate::Receipts;
+use operation::document_receipt::ShownReceipt;
 use operation::problem::Problem;
 use operation::{Answer, Call, Definition, Method, Operation, Price, Surface};
 
@@ -32,7 +33,7 @@ pub struct Receipted {
     /// The owner of the chain: an account (`acct_…`) or a payer's address (`0x…`). Empty if there are no receipts, or if the owner is not known.
     pub owner: String,
     /// The receipts, newest first.
-    pub receipts: Vec<Shown>,
+    pub receipts: Vec<ShownReceipt>,
     /// Send it as `after` to get older receipts; null at the start of the chain.
     pub next: Option<i64>,
 }
@@ -65,6 +66,6 @@ async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
     let oldest = (newest - arguments.limit.unwrap_or(LIMIT)).max(0) + 1;
     let places: Vec<String> = (oldest..=newest).rev().map(|seq| state_key::position(&arguments.agent_id, seq)).collect();
     let ids: Vec<String> = receipts.remembered(&places).await?.into_iter().flatten().collect();
-    let shown = receipts.get_many(&ids).await?.into_iter().map(Shown::from).collect();
+    let shown = receipts.get_many(&ids).await?.into_iter().map(ShownReceipt::from).collect();
     Answer::json(&Receipted { owner: chain.owner(), receipts: shown, next: (oldest > 1).then_some(oldest) })
 }

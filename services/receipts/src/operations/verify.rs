@@ -11,7 +11,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::tree::Inclusion;
-use crate::{Receipts, SOURCE, Shown};
+use crate::{Receipts, SOURCE};
+use operation::document_receipt::ShownReceipt;
 use operation::problem::Problem;
 use operation::{Answer, Call, Definition, Operation};
 use transparency::witness::with_cosignatures;
@@ -34,7 +35,7 @@ pub struct Verified {
     /// The result of each check.
     pub checks: Checks,
     /// The receipt as it was issued; null if this issuer did not issue it.
-    pub receipt: Option<Shown>,
+    pub receipt: Option<ShownReceipt>,
     /// The position of the receipt; null if this issuer did not issue it.
     pub position: Option<Position>,
     /// The owner of the receipt's chain: an account (`acct_…`) or a payer's address (`0x…`). Empty if this issuer did not issue the receipt, or if
@@ -132,7 +133,7 @@ async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
     Answer::json(&Verified {
         valid: hash && id && signature && chain,
         checks,
-        receipt: stored.map(Shown::from),
+        receipt: stored.map(ShownReceipt::from),
         position,
         owner,
         inclusion,

@@ -1,6 +1,6 @@
 //! Random changes of the simulated records, and the entries that a reader should find for each change.
 
-use simulated_world::expected_changes::{Entry, Kind};
+use simulated_world::expected_changes::{ExpectedChange, Kind};
 use simulated_world::random::Random;
 use simulated_world::world::{Feed, World, day_before};
 
@@ -107,7 +107,7 @@ fn write_down(world: &mut World, feed: Feed, index: u64, kind: Kind, visible: bo
 
 /// Returns the facts that a record shows now, one per stream and language.
 #[must_use]
-pub fn entries(world: &World, feed: Feed, index: u64) -> Vec<Entry> {
+pub fn entries(world: &World, feed: Feed, index: u64) -> Vec<ExpectedChange> {
     match feed {
         Feed::Cpsc => vec![cpsc::entry(world, index)],
         Feed::Food | Feed::Drug | Feed::Device => vec![openfda::entry(world, feed, index)],

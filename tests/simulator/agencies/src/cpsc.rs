@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use jiff::civil::Date;
 use simulated_world::answer::Answer;
-use simulated_world::expected_changes::{Entry, Kind};
+use simulated_world::expected_changes::{ExpectedChange, Kind};
 use simulated_world::faults::{Fault, Plan};
 use simulated_world::json::Json;
 use simulated_world::query::Query;
@@ -76,12 +76,12 @@ fn recall(world: &World, index: u64) -> Recall {
 }
 
 /// Returns the expected entries of one recall.
-pub(crate) fn entry(world: &World, index: u64) -> Entry {
+pub(crate) fn entry(world: &World, index: u64) -> ExpectedChange {
     let recall = recall(world, index);
     // The upstream promises no order of the options, so the mapping sorts them.
     let mut options: Vec<&str> = recall.remedies.iter().map(|(option, _)| *option).collect();
     options.sort_unstable();
-    Entry {
+    ExpectedChange {
         n: 0,
         upstream: "cpsc",
         stream: "cpsc",

@@ -1,7 +1,7 @@
 //! The Food Safety and Inspection Service: all records in one array, two languages, two types of the same fields.
 
 use simulated_world::answer::Answer;
-use simulated_world::expected_changes::{Entry, Kind};
+use simulated_world::expected_changes::{ExpectedChange, Kind};
 use simulated_world::faults::{Fault, Plan};
 use simulated_world::json::Json;
 use simulated_world::query::Query;
@@ -118,11 +118,11 @@ fn url(recall: &Recall, lang: &str) -> String {
 }
 
 /// Returns the expected entries of one recall: one fact per language.
-pub(crate) fn entries(world: &World, index: u64) -> Vec<Entry> {
+pub(crate) fn entries(world: &World, index: u64) -> Vec<ExpectedChange> {
     let recall = recall(world, index);
     let number = recall.number.trim().to_owned();
     let langs: &[&'static str] = if recall.spanish { &["en", "es"] } else { &["en"] };
-    let entry = |lang: &'static str| Entry {
+    let entry = |lang: &'static str| ExpectedChange {
         n: 0,
         upstream: "fsis",
         stream: "fsis",

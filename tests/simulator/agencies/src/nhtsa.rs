@@ -4,7 +4,7 @@ use std::io::{Cursor, Write};
 
 use jiff::civil::Date;
 use simulated_world::answer::Answer;
-use simulated_world::expected_changes::{Entry, Kind};
+use simulated_world::expected_changes::{ExpectedChange, Kind};
 use simulated_world::faults::{Fault, Plan};
 use simulated_world::json::Json;
 use simulated_world::query::Query;
@@ -118,11 +118,11 @@ fn campaign(world: &World, index: u64) -> Campaign {
 }
 
 /// Returns the expected entries of one campaign: in the table's stream and, unless it was withdrawn there, in the flat file.
-pub(crate) fn entries(world: &World, index: u64) -> Vec<Entry> {
+pub(crate) fn entries(world: &World, index: u64) -> Vec<ExpectedChange> {
     let campaign = campaign(world, index);
     let plain = !campaign.manufacturer.contains(',');
     let link = format!("https://www.nhtsa.gov/recalls?nhtsaId={}", campaign.number);
-    let table = Entry {
+    let table = ExpectedChange {
         n: 0,
         upstream: "nhtsa",
         stream: "nhtsa.socrata",
@@ -145,7 +145,7 @@ pub(crate) fn entries(world: &World, index: u64) -> Vec<Entry> {
     // Each of the two files publishes all campaigns of its years, so each is a separate stream.
     let stream = if campaign.date.year() < 2010 { "nhtsa.flat_pre_2010" } else { "nhtsa.flat" };
     if !world.fate(Feed::Nhtsa, index).withdrawn {
-        out.push(Entry {
+        out.push(ExpectedChange {
             stream,
             key: format!("{stream}/{}", campaign.number),
             title: Some(format!("{}: {}", campaign.manufacturer, campaign.component)),

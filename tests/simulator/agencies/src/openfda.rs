@@ -3,7 +3,7 @@
 use jiff::civil::Date;
 use proofs::hash::Hash32;
 use simulated_world::answer::Answer;
-use simulated_world::expected_changes::{Entry, Kind};
+use simulated_world::expected_changes::{ExpectedChange, Kind};
 use simulated_world::faults::{Fault, Plan};
 use simulated_world::json::Json;
 use simulated_world::query::Query;
@@ -136,12 +136,12 @@ fn unnumbered(event_id: u64, description: &str) -> String {
 }
 
 /// Returns the expected entries of one report.
-pub(crate) fn entry(world: &World, feed: Feed, index: u64) -> Entry {
+pub(crate) fn entry(world: &World, feed: Feed, index: u64) -> ExpectedChange {
     let (dataset, report) = (dataset(feed), report(world, feed, index));
     let (number, event) = (number(world, feed, index, report.date), event_id(feed, index));
     let random = (world.random(feed, index), world.random(feed, 1_000_000_000 + index / 3));
     let unnumbered = unnumbered(event, &description(&report, random.0, random.1));
-    Entry {
+    ExpectedChange {
         n: 0,
         upstream: "openfda",
         stream: dataset.stream,

@@ -22,7 +22,7 @@ pub enum Kind {
 /// value cannot be stated; `""` means that it must be empty.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Entry {
+pub struct ExpectedChange {
     /// The number of the entry: 1, 2, 3 …
     pub n: u64,
     /// The name of the upstream.
@@ -59,7 +59,7 @@ pub struct Entry {
 }
 
 /// Formats entries as lines of JSON.
-pub fn ndjson(entries: &[Entry]) -> Vec<u8> {
+pub fn ndjson(entries: &[ExpectedChange]) -> Vec<u8> {
     let mut out = Vec::new();
     for entry in entries {
         // The fields are strings, numbers and names, so serialization cannot fail; a missing line would change every count.

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use jiff::ToSpan;
 use jiff::civil::Date;
 
-use crate::expected_changes::Entry;
+use crate::expected_changes::ExpectedChange;
 use crate::options::Options;
 use crate::random::Random;
 use crate::script::Script;
@@ -89,7 +89,7 @@ pub struct World {
     /// The rounds so far, in each of which upstreams published something. The simulator adds them.
     pub rounds: Vec<Round>,
     /// What a reader should have found, in order.
-    pub expected: Vec<Entry>,
+    pub expected: Vec<ExpectedChange>,
     /// How many ordinary stories are published on a day.
     pub stories_a_day: u64,
     /// How many articles a list of page views has.

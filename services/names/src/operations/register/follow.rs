@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use crate::record::{LIVE, TABLES, Trademark};
 use feed::follower::Follower;
-use marks::index::{Change, Entry, Index};
+use marks::index::{Change, ComparedMark, Index};
 use operation::context::Part;
 use operation::metrics;
 use proofs::hash::Hash32;
@@ -179,7 +179,7 @@ fn change(block: &FeedBlock, seq: Seq) -> Result<Option<Change>, Error> {
     };
     let is_new = event == "new";
     let was_live = !is_new && status_before.as_ref().map_or(record.is_live(), |status| status == LIVE);
-    let after = record.counts().then(|| Entry {
+    let after = record.counts().then(|| ComparedMark {
         classes: classes_of(&record),
         is_live: record.is_live(),
         text: record.mark,

@@ -14,7 +14,7 @@ use view_store::{View, ViewStore};
 
 use super::index::{Index, Label};
 use super::words::Document;
-use super::{Search, Shown};
+use super::{IndexSnapshot, Search};
 
 /// The longest time that documents wait for a commit.
 const COMMIT_AFTER: Duration = Duration::from_secs(1);
@@ -122,7 +122,7 @@ impl Search {
 
     fn show_committed(&self, build: &Build) {
         let (searcher, fields) = build.index.searcher();
-        self.show(Some(Shown { searcher, fields, pending: Arc::default() }), build.at.seq);
+        self.show(Some(IndexSnapshot { searcher, fields, pending: Arc::default() }), build.at.seq);
         self.committed.send_replace(build.at.seq);
     }
 }

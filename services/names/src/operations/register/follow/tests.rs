@@ -31,7 +31,7 @@ async fn follow_until_shown(world: &World, dir: &Path) -> Arc<Index> {
 
 /// An index up to a change whose only mark is [`IN_SNAPSHOT`].
 fn other_index(seq: u32, origin: u64) -> Index {
-    let entry = Entry { text: IN_SNAPSHOT.into(), pseudo_marks: Vec::new(), classes: Classes::of(&[9]), is_live: true };
+    let entry = ComparedMark { text: IN_SNAPSHOT.into(), pseudo_marks: Vec::new(), classes: Classes::of(&[9]), is_live: true };
     let change = Change { seq: 1, serial: 97_000_002, is_new: true, was_live: false, after: Some(entry) };
     Index::default().apply(vec![change], seq, origin)
 }
