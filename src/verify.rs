@@ -11,7 +11,7 @@ use proofs::receipt::{Checks, Receipt, check};
 use proofs::tree::{self, Checkpoint};
 use schemas::clock::rfc3339;
 use serde_json::{Map, Value};
-use transparency::note::{KeyType, Note, Signed, VerifierKey};
+use transparency::note::{KeyType, Signed, SignedNote, VerifierKey};
 
 use crate::output::Output;
 
@@ -278,7 +278,7 @@ pub(crate) fn verify_checkpoints(
 
 /// When a witness cosigned a checkpoint, or why that cannot be verified.
 fn cosigned_at(note: &str, witness: &VerifierKey) -> Result<String, &'static str> {
-    match Note::parse(note).map_or(Signed::Absent, |note| note.signed_by(witness)) {
+    match SignedNote::parse(note).map_or(Signed::Absent, |note| note.signed_by(witness)) {
         Signed::Valid { time_s, .. } => Ok(rfc3339(i64::try_from(time_s.saturating_mul(1_000)).unwrap_or(i64::MAX))),
         Signed::Invalid => Err("did not make the cosignature in its name"),
         Signed::Absent => Err("did not cosign the new checkpoint"),

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use proofs::hash::Hash32;
 use serde_json::{Value, json};
-use transparency::note::{KeyType, Note, Signed, VerifierKey};
+use transparency::note::{KeyType, Signed, SignedNote, VerifierKey};
 
 use crate::commands::NOWHERE;
 use crate::engine::{SimulatedUpstreams, fixed_clock};
@@ -43,7 +43,7 @@ fn issue(server: &Server, key: &str, number: u64) {
 fn checkpoint(server: &Server, service: &str, size: u64, witness: &VerifierKey, is_cosigned: bool) -> String {
     wait_for("a checkpoint", || {
         let note = text(server, &format!("/{service}/checkpoint"))?;
-        let read = Note::parse(&note)?;
+        let read = SignedNote::parse(&note)?;
         let fits = match read.signed_by(witness) {
             Signed::Valid { .. } => is_cosigned,
             Signed::Absent => !is_cosigned,

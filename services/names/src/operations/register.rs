@@ -185,10 +185,12 @@ mod tests {
     }
 
     /// Proves that a check is refused with 503 while the index is built for the first time, whether or not an answer may be behind, and when to ask again.
-    #[tokio::test(start_paused = true)]
+    #[tokio::test]
     async fn checks_are_refused_while_the_index_is_built() {
+        let world = World::new().await;
+        let context = world.context_with(START_MS, |settings| settings.call_times.read = Duration::from_millis(10));
         for may_be_behind in [false, true] {
-            let refused = Register::default().reach(Seq(0), may_be_behind).await.err().unwrap();
+            let refused = Register::default().reach(&context, Seq(0), may_be_behind).await.err().unwrap();
             assert_eq!((refused.code.status(), refused.retry_after_s), (503, 2), "{}", refused.detail);
         }
     }

@@ -53,7 +53,7 @@ async fn a_restart_begins_with_the_snapshot() {
     let saved = load(&dir);
     assert_eq!((saved.seq(), saved.origin(), saved.versions(), marks_in(&saved)), (1, built.origin(), 1, [true, false]));
     write(&other_index(1, built.origin()), &dir).unwrap();
-    assert_eq!(marks_in(&follow_until_shown(&world, &dir).await), [false, true]);
+    assert_eq!(marks_in(follow_until_shown(&world, &dir).await.as_ref()), [false, true]);
 }
 
 /// Proves that a snapshot of another log, of a log with more changes, with a wrong byte or without its end is not used: the index is built again.
@@ -76,6 +76,6 @@ async fn a_snapshot_that_cannot_be_used_is_built_again() {
         let mut bytes = fs::read(&file).unwrap();
         damage(&mut bytes);
         fs::write(&file, bytes).unwrap();
-        assert_eq!(marks_in(&follow_until_shown(&world, &dir).await), [true, false], "{what}");
+        assert_eq!(marks_in(follow_until_shown(&world, &dir).await.as_ref()), [true, false], "{what}");
     }
 }
