@@ -183,9 +183,9 @@ impl Simulator {
     }
 
     /// Lets an upstream of every service publish something on its current day, except of the services of recalls ([`Self::advance`]) and receipts, which
-    /// has none: a filing, an award of research money, a new date of a trial, a modification of a contract, a store that sells out or restocks, a new business,
-    /// a changed permit, a changed subject of a directive, a new status of a trademark, and stories about a phrase that appear or disappear. Without rounds
-    /// only the days change these upstreams. Returns the round.
+    /// has none: a filing, an award of research money, a new date of a trial, a modification of a contract or its correction, a store that sells out or
+    /// restocks, a new business, a changed permit, a changed subject of a directive, a new status of a trademark, and stories about a phrase that appear or
+    /// disappear. Without rounds only the days change these upstreams. Returns the round.
     pub fn publish_round(&self) -> Round {
         let at_ms = self.clock.now_ms();
         let mut world = self.world.write().unwrap_or_else(PoisonError::into_inner);

@@ -2,11 +2,11 @@
 
 use super::*;
 
-const AWARDS: &str = "/api/v2/search/spending_by_award/";
+pub(super) const AWARDS: &str = "/api/v2/search/spending_by_award/";
 pub(super) const TRANSACTIONS: &str = "/api/v2/search/spending_by_transaction/";
 pub(super) const CONTRACTS: [&str; 4] = ["A", "B", "C", "D"];
 pub(super) const VEHICLES: [&str; 3] = ["IDV_B_B", "IDV_C", "IDV_E"];
-const ACTION_FIELDS: [&str; 6] = ["Award ID", "Mod", "Action Date", "Transaction Amount", "naics_code", "Awarding Agency"];
+const ACTION_FIELDS: [&str; 7] = ["Award ID", "Mod", "Action Date", "Action Type", "Transaction Amount", "naics_code", "Awarding Agency"];
 const AWARD_FIELDS: [&str; 6] = ["Award ID", "Award Amount", "End Date", "Last Modified Date", "Recipient Name", "NAICS"];
 
 fn post(sim: &Simulator, path: &str, body: &Value) -> (u16, Value) {

@@ -60,6 +60,36 @@ fn every_upstream_publishes_in_each_round() {
     }
 }
 
+/// Proves that each round changes the amount of one contract, which others can win: with an exercised option, large enough, and not so large that its
+/// details are read, whose amount would hide later ones. A day has one modification of it, whatever its rounds.
+#[test]
+fn each_round_changes_the_amount_of_a_contract() {
+    for seed in 1..9 {
+        let sim = Simulator::new(Options { seed, ..options(60) });
+        let mut before = 0.0;
+        for day in [date(2026, 11, 20), date(2026, 11, 21), date(2026, 11, 22)] {
+            sim.set_today(day);
+            let day = day.to_string();
+            for round in 0..4 {
+                sim.publish_round();
+                let mut actions =
+                    awards::read(&sim, awards::TRANSACTIONS, &awards::filters("action_date", &day, &day), "Award ID", "asc", 100);
+                actions.retain(|action| text(&action["Mod"]).starts_with("P1"));
+                assert_eq!((actions.len(), text(&actions[0]["Action Type"]).as_str()), (1, "G"), "seed {seed}, {day}, round {round}");
+                let mut filters = awards::filters("last_modified_date", &day, &day);
+                filters["award_ids"] = json!([format!("\"{}\"", text(&actions[0]["Award ID"]))]);
+                let found = awards::read(&sim, awards::AWARDS, &filters, "Award ID", "asc", 100);
+                let amount = found[0]["Award Amount"].as_f64().unwrap();
+                assert!(
+                    found.len() == 1 && amount != before && (250_000.0..5_000_000.0).contains(&amount),
+                    "seed {seed}, {day}, round {round}: {before} to {amount}"
+                );
+                before = amount;
+            }
+        }
+    }
+}
+
 /// Proves that the stories of a round are about one phrase, by several authors, in the newest hour that readers take as final; that the next round takes
 /// no more of them back than a reader believes, and the one after it begins with other stories; that other hours have other phrases; and that the stories of
 /// an hour stay as its last round left them.

@@ -62,26 +62,33 @@ pub(super) fn all(world: &World) -> impl Iterator<Item = Award> {
 
 /// How long before the start the award of rounds was made: long enough that its base is published, whoever made it.
 const ROUNDS_AWARD_DAYS: i64 = 200;
-/// The most days before the start: an award of a day that is a vehicle is no contract.
+/// The most days before the start: the award of a day can be a vehicle, which is no contract, or too large.
 const ROUNDS_AWARD_DAYS_MAX: i64 = ROUNDS_AWARD_DAYS + 60;
-/// The number of the first modification of a round, and what a round adds, in cents: enough for a contract that others can win.
+/// The base of the award of rounds is smaller, in cents. The details of a large award are read once, and its amount there takes precedence over later ones.
+const ROUNDS_BASE_CENTS_MAX: i64 = 300_000_000;
+/// The number of the modification of the first day with rounds, and what it adds, in cents: enough for a contract that others can win.
 const ROUNDS_FROM: usize = 10_000;
-const ROUND_CENTS: i64 = 25_123_400;
+const FIRST_DAY_CENTS: i64 = 25_123_400;
+/// What every other round of a day adds, and the rounds between them take back, in cents.
+const ROUND_CENTS: i64 = 123_400;
 
-/// Returns the contract that each round modifies; none before the first round.
+/// Returns the contract that each round modifies; none before the first round. A day has one modification, which its further rounds correct: the pages of a
+/// search hide rows if one award has many, and readers take long to find them. It exercises an option, without which a contract is no candidate for others,
+/// since searches do not show the end with all options.
 fn of_rounds(world: &World) -> Option<Award> {
     world.rounds.last()?;
     let made = |days: i64| Award::of(world, DayPosition { day: day_before(world.first_today, days), index: A_DAY_MAX - 2 });
-    let mut award = (ROUNDS_AWARD_DAYS..ROUNDS_AWARD_DAYS_MAX).filter_map(made).find(|award| !award.is_vehicle())?;
+    let is_small = |award: &Award| award.actions.first().is_some_and(|base| base.cents < ROUNDS_BASE_CENTS_MAX);
+    let mut award = (ROUNDS_AWARD_DAYS..ROUNDS_AWARD_DAYS_MAX).filter_map(made).find(|award| !award.is_vehicle() && is_small(award))?;
     award.actions.truncate(1);
-    let modification = |(at, round): (usize, &Round)| Action {
-        number: format!("P{:05}", ROUNDS_FROM + at),
-        day: round.day,
-        letter: Some("C"),
-        cents: ROUND_CENTS,
-        modified: round.day,
+    let modification = |(at, rounds): (usize, &[Round])| {
+        let day = rounds.first()?.day;
+        let of_day = if at == 0 { FIRST_DAY_CENTS } else { 0 };
+        let of_round = if rounds.len().is_multiple_of(2) { 0 } else { ROUND_CENTS };
+        Some(Action { number: format!("P{:05}", ROUNDS_FROM + at), day, letter: Some("G"), cents: of_day + of_round, modified: day })
     };
-    award.actions.extend(world.rounds.iter().enumerate().map(modification));
+    let days = world.rounds.chunk_by(|one, other| one.day == other.day);
+    award.actions.extend(days.enumerate().filter_map(modification));
     award.end = after(world.first_today, 365);
     Some(award)
 }
