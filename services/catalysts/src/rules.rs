@@ -40,6 +40,7 @@ use fold::service::Undecided;
 pub type Catalysts = Records<CatalystsRules>;
 
 /// A fact of one of the service's topics.
+#[derive(Clone)]
 pub enum CatalystFact {
     /// A fact of the topic `trials`.
     Trial(Box<TrialFact>),

@@ -21,6 +21,7 @@ pub type Research = Records<ResearchRules>;
 pub struct ResearchRules;
 
 /// A fact of one of the service's two topics.
+#[derive(Clone)]
 pub enum ResearchFact {
     /// A fact of the topic `grants`.
     Grant(Box<GrantFact>),
@@ -190,5 +191,6 @@ mod tests {
         ] {
             assert_eq!(engine.rows.get(&(TABLES.state.name, key![key.as_str()])).map(|value| &value[..]), Some(value.as_bytes()), "{key}");
         }
+        engine.assert_rebuilds();
     }
 }

@@ -100,6 +100,7 @@ fn any_order() {
             assert_eq!(state(&engine), expected, "{order:?}");
         }
     }
+    engine.assert_rebuilds();
 }
 
 /// Proves that a replacement which a correction takes back no longer counts, and that the record of a document read twice does not change.

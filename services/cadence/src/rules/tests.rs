@@ -258,6 +258,7 @@ fn niches_have_statistics() {
     let newest = stats.days.last().unwrap();
     assert_eq!((newest.spread(), newest.correction(), newest.coverage()), (0.0, 1.0, Some(1.0)));
     assert_eq!(stats.at(START_MS).spread(), crate::forecast::SPREAD_DEFAULT);
+    store.folded.assert_rebuilds();
 }
 
 /// Proves that a batch of more products than one part of the list holds is closed completely.

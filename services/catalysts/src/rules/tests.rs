@@ -337,6 +337,7 @@ fn order_does_not_matter() {
             assert!(record.window.from <= record.window.to, "{record:?}");
         }
     }
+    engine(&world()).assert_rebuilds();
 }
 
 /// Random facts.

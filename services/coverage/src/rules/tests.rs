@@ -592,6 +592,7 @@ fn the_order_of_facts_does_not_matter() {
         let got = engine(&facts);
         assert_eq!(got.leads(), expected.leads());
     }
+    expected.assert_rebuilds();
 }
 
 /// Proves that many companies of one name in one state are all leads, although only some are compared, and that those that are not say so.

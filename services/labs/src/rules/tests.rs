@@ -168,6 +168,7 @@ fn invariants_of_leads() {
     by_category.sort_unstable();
     assert_eq!(all, by_category);
     assert_eq!(all.len(), leads.len());
+    world.assert_rebuilds();
 }
 
 /// Proves that a grant of an earlier year that arrives late makes a new laboratory an old one, and that the lead is decided again when the

@@ -103,6 +103,7 @@ fn a_sparse_record_keeps_the_words_in_any_order() {
         engine.observe(MarkFact { transaction_date: "2026-07-20".into(), ..fact("616", &["025"]) });
         let record = engine.record("97000001");
         assert_eq!((record.mark.as_str(), record.status_code.as_str(), &record.intl_class[..]), ("TRUCOOL", "602", &[25][..]), "{order:?}");
+        engine.assert_rebuilds();
     }
 }
 

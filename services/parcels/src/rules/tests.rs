@@ -321,6 +321,7 @@ fn deltas_are_disjoint_and_complete() {
     let before = engine.records();
     engine.decide(&cycle("010", 2026, "mailed"));
     assert_eq!(engine.records(), before);
+    engine.assert_rebuilds();
 }
 
 /// Proves that a township that closes also decides parcels that have no ratio in the new year: one that was over-assessed by its township is resolved.

@@ -257,6 +257,7 @@ fn only_the_owner_adds_writers() {
     assert_eq!(decisions.outcome("p2"), Some(OWNED_BY_ANOTHER));
     let added = (0..30).filter(|number| set(&mut decisions, WriterChange::Add, "acct_1", &format!("acct_w{number}"))).count();
     assert_eq!(added, WRITERS_PER_CHAIN_MAX);
+    decisions.folded.assert_rebuilds();
 }
 
 /// Proves that a chain from before chains had owners accepts only commands of that time until an operator assigns its owner, who then
