@@ -7,7 +7,7 @@ use rand::rngs::StdRng;
 use rand::seq::{IndexedRandom, SliceRandom};
 use rand::{RngExt, SeedableRng};
 use schemas::key;
-use schemas::views::records::Row;
+use schemas::tables::Datum;
 use serde::de::DeserializeOwned;
 use velocity::calendar::{day_text, hour_text, time};
 use velocity::gram_rows::GramRows;
@@ -19,20 +19,16 @@ use velocity::rows::{BOARD_KEY, Board, DocRow, record_id};
 use velocity::words::is_blocked;
 
 use super::*;
-use fold::rows::Rows as Cached;
 use fold::service::Service;
-use fold::testing;
+use fold::testing::{self, Folded};
 
 /// 2026-09-01T00.
 const START: i64 = 496_728;
 
-/// The service in memory, given facts. It holds only the rows that decisions read, not all rows as [`testing::Folded`] does: each story writes an index
-/// entry for each of its phrases, and tests play months of stories.
+/// The service in memory, given facts.
 #[derive(Default)]
 struct World {
-    rows: BTreeMap<(&'static str, String), Bytes>,
-    /// The phrase and the label of each change, in order.
-    changes: Vec<(String, String)>,
+    folded: Folded<Phrases>,
     /// The stories that are there: id to hour, author and title.
     docs: BTreeMap<u32, (i64, String, String)>,
     next_id: u32,
@@ -40,38 +36,7 @@ struct World {
 
 impl World {
     fn decide(&mut self, key: String, kind: FactKind, data: Option<MentionFact>) {
-        let fact = Fact { upstream: "hacker_news".into(), ..testing::fact(key, kind, 0, data) };
-        let mut cached = Cached::default();
-        let mut wanted = Phrases::reads(&fact);
-        let drafts = loop {
-            for (table, key) in wanted {
-                let value = self.rows.get(&(table.name, format!("{key:?}"))).cloned();
-                cached.write(match value {
-                    Some(value) => Write::put(table, key, value),
-                    None => Write::delete(table, key),
-                });
-            }
-            match Phrases::decide(&mut cached, &fact) {
-                Ok(drafts) => break drafts,
-                Err(Undecided::Miss) => wanted = cached.take_missing(),
-                Err(error) => panic!("{error:?}"),
-            }
-        };
-        for draft in drafts {
-            for row in draft.note.iter().flat_map(|note| &note.rows) {
-                let place = (TABLES.state.name, format!("{:?}", key![row.key.as_str()]));
-                if row.value.is_empty() {
-                    self.rows.remove(&place);
-                } else {
-                    self.rows.insert(place, Bytes::from(row.value.clone()));
-                }
-            }
-            if let Some(after) = draft.after {
-                self.changes.push((after.phrase.clone(), after.label.clone()));
-                let row = serde_json::json!({ "seq": 1, "record": after });
-                self.rows.insert((TABLES.records.name, format!("{:?}", key![after.id.as_str()])), Bytes::from(row.to_string()));
-            }
-        }
+        self.folded.decide(&Fact { upstream: "hacker_news".into(), ..testing::fact(key, kind, 0, data) });
     }
 
     fn doc(&mut self, id: u32, hour: i64, author: &str, title: &str) {
@@ -132,13 +97,31 @@ impl World {
         self.decide(format!("wikimedia/day/{}", day_text(day)), FactKind::Observed, Some(data));
     }
 
+    /// The phrase and the label of each change, in order.
+    fn changes(&self) -> Vec<(&str, &str)> {
+        let records = self.folded.changes_of_records().filter_map(|change| change.after.as_ref());
+        records.map(|record| (record.phrase.as_str(), record.label.as_str())).collect()
+    }
+
+    /// The labels of a phrase, in the order of its changes.
+    fn labels(&self, phrase: &str) -> Vec<&str> {
+        self.changes().into_iter().filter(|(changed, _)| *changed == phrase).map(|(_, label)| label).collect()
+    }
+
+    /// Drops the facts and all changes but the last one: those of months take too much memory. What is left cannot be rebuilt.
+    fn drop_history(&mut self) {
+        let last = self.folded.changes.pop();
+        self.folded.changes = last.into_iter().collect();
+        self.folded.facts.clear();
+    }
+
     fn state<T: DeserializeOwned>(&self, key: &str) -> Option<T> {
-        self.rows.get(&(TABLES.state.name, format!("{:?}", key![key]))).map(|row| serde_json::from_slice(row).unwrap())
+        self.folded.state(key)
     }
 
     fn record(&self, phrase: &str) -> Option<Phrase> {
-        let row = self.rows.get(&(TABLES.records.name, format!("{:?}", key![record_id(phrase)])))?;
-        Some(serde_json::from_slice::<Row<Phrase>>(row).unwrap().record)
+        let row = self.folded.rows.get(&(TABLES.records.name, key![record_id(phrase)]))?;
+        Some(Phrases::read_row(row).unwrap().0)
     }
 
     fn label(&self, phrase: &str) -> String {
@@ -149,24 +132,24 @@ impl World {
         GramRows { row: self.state(&gram_key(phrase)), recent: self.state(&recent_key(phrase)) }.mentions().unwrap()
     }
 
-    /// The keys of the rows of decision state that begin with a text.
-    fn keys(&self, begin: &str) -> Vec<String> {
-        let begin = format!("[Text(\"{begin}");
-        self.rows.keys().filter(|(table, key)| *table == TABLES.state.name && key.starts_with(&begin)).map(|(_, key)| key.clone()).collect()
+    /// The rows of decision state whose keys begin with a text.
+    fn rows<'a>(&'a self, begin: &'a str) -> impl Iterator<Item = (&'a str, &'a Bytes)> {
+        self.folded.table(TABLES.state).filter_map(move |(key, row)| match key.first() {
+            Some(Datum::Text(key)) if key.starts_with(begin) => Some((key.as_str(), row)),
+            _ => None,
+        })
     }
 
-    /// The sizes of the rows of decision state whose keys begin with a text.
-    fn sizes(&self, begin: &str) -> impl Iterator<Item = usize> {
-        let begin = format!("[Text(\"{begin}");
-        self.rows.iter().filter(move |((table, key), _)| *table == TABLES.state.name && key.starts_with(&begin)).map(|(_, row)| row.len())
+    fn keys(&self, begin: &str) -> Vec<String> {
+        self.rows(begin).map(|(key, _)| key.to_owned()).collect()
     }
 
     fn bytes(&self, begin: &str) -> usize {
-        self.sizes(begin).sum()
+        self.rows(begin).map(|(_, row)| row.len()).sum()
     }
 
     fn longest(&self, begin: &str) -> usize {
-        self.sizes(begin).max().unwrap_or_default()
+        self.rows(begin).map(|(_, row)| row.len()).max().unwrap_or_default()
     }
 
     /// Hours of quiet: ten stories each about nothing in particular.
@@ -195,8 +178,7 @@ fn a_burst_rises_and_ends() {
     world.quiet(START + 362..START + 400);
     let record = world.record("agent mesh").unwrap();
     assert_eq!((record.label.as_str(), record.peak), ("FLAT", 6));
-    let labels: Vec<&str> = world.changes.iter().filter(|(phrase, _)| phrase == "agent mesh").map(|(_, label)| label.as_str()).collect();
-    assert_eq!(labels, ["WARMING", "RISING", "WARMING", "FLAT"]);
+    assert_eq!(world.labels("agent mesh"), ["WARMING", "RISING", "WARMING", "FLAT"]);
     assert_eq!(world.state::<Board>(BOARD_KEY).unwrap().phrases, Vec::<String>::new());
 }
 
@@ -219,8 +201,7 @@ fn a_phrase_that_cools_is_flat_again() {
     world.quiet(cools..cools + 1);
     assert_eq!(world.label("weekly digest"), "COOLING");
     world.quiet(cools + 1..START + 30 * 24);
-    let labels: Vec<&str> = world.changes.iter().filter(|(phrase, _)| phrase == "weekly digest").map(|(_, label)| label.as_str()).collect();
-    assert_eq!(labels, ["COOLING", "FLAT"]);
+    assert_eq!(world.labels("weekly digest"), ["COOLING", "FLAT"]);
 }
 
 /// Proves that twenty stories of one author change no label, and that blocked words have none.
@@ -235,7 +216,7 @@ fn one_author_and_blocked_words_have_no_label() {
     world.quiet(START + 360..START + 361);
     assert_eq!(world.mentions("my widget").window(START + 360, 24).count, 3);
     assert_eq!(world.mentions("show hn").window(START + 360, 24).count, 20);
-    assert_eq!(world.changes, []);
+    assert_eq!(world.changes(), []);
 }
 
 /// Proves that a removed story and an edited title take their phrases back: all rows of phrases are as if the story had never been there.
@@ -282,10 +263,10 @@ fn late_hours_are_decided() {
             world.story(hour, &format!("b{hour}{n}"), "Outage report");
         }
     }
-    assert_eq!((clock(&world), world.label("outage report"), world.changes.len()), (START + 379, "FLAT".to_owned(), 0));
+    assert_eq!((clock(&world), world.label("outage report"), world.changes().len()), (START + 379, "FLAT".to_owned(), 0));
     world.hour(START + 385, 12, true);
     assert_eq!((clock(&world), world.label("outage report").as_str()), (START + 385, "RISING"));
-    let until_now = world.changes.len();
+    let until_now = world.changes().len();
     // An earlier hour that comes now adds its stories to the window, and the phrases are labelled again.
     for n in 0..30 {
         world.story(START + 384, &format!("c{n}"), "Late arrival");
@@ -295,7 +276,7 @@ fn late_hours_are_decided() {
         world.hour(hour, 12, true);
     }
     assert_eq!((clock(&world), world.label("late arrival").as_str(), world.label("rust news").as_str()), (START + 385, "RISING", "FLAT"));
-    assert!(world.changes.len() > until_now);
+    assert!(world.changes().len() > until_now);
     // An hour that is not complete moves nothing.
     world.hour(START + 386, 1_000, false);
     assert_eq!(clock(&world), START + 385);
@@ -388,6 +369,7 @@ fn sizes_of_phrases(stories_an_hour: u32) -> [Size; 2] {
             world.story(hour, &format!("a{}", random.random_range(0..3_000)), &title.join(" "));
         }
         world.hour(hour, i64::from(stories_an_hour), true);
+        world.drop_history();
         for (size, days) in sizes.iter_mut().zip([45, 90]) {
             if hour + 1 == START + days * 24 {
                 let longest = world.longest("g/").max(world.longest("r/"));
@@ -437,7 +419,7 @@ fn views_of_earlier_articles_are_deleted() {
     let days: BTreeSet<&str> = lists.iter().filter_map(|key| key.split('/').nth(1)).collect();
     assert_eq!((days.len(), days.first().copied()), (35, Some(&*(day + 81).to_string())));
     let kept = world.keys("v/");
-    let is_kept = |title: &str| kept.iter().any(|key| key.contains(&format!("v/{title}\"")));
+    let is_kept = |title: &str| kept.contains(&views_key(title));
     assert_eq!((kept.len(), is_kept("lasting article"), is_kept("article 80"), is_kept("article 81")), (36, true, false, true), "{kept:?}");
     let row: ViewsRow = world.state(&views_key("lasting article")).unwrap();
     assert_eq!(row.days.0.len(), 35, "{row:?}");
@@ -492,12 +474,13 @@ fn labels_equal_a_count_of_all_stories() {
         }
     }
     let labels = [Label::Rising, Label::Warming, Label::Cooling, Label::Flat]
-        .map(|label| world.changes.iter().filter(|(_, known)| known == label.as_str()).count());
+        .map(|label| world.changes().iter().filter(|(_, known)| *known == label.as_str()).count());
     assert!(labels.iter().all(|changes| *changes > 0), "{labels:?}");
     let mut last: HashMap<&str, &str> = HashMap::new();
-    for (phrase, label) in &world.changes {
+    for (phrase, label) in world.changes() {
         assert_ne!(last.insert(phrase, label).unwrap_or("FLAT"), label, "{phrase}");
     }
+    world.folded.assert_rebuilds();
 }
 
 /// Proves that the stories of an hour, in any order, give the same rows.
@@ -514,7 +497,8 @@ fn the_order_of_stories_does_not_matter() {
             world.doc(*id, START + 48, author, title);
         }
         world.hour(START + 48, 39, true);
-        world.rows
+        let state: Vec<(String, Bytes)> = world.rows("").map(|(key, row)| (key.to_owned(), row.clone())).collect();
+        (state, world.folded.records())
     };
     let expected = rows_of(&stories);
     stories.shuffle(&mut random);
