@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use feed::Source;
-use feed::follower::Follower;
+use feed::generations::Follower;
 use feed::names::values_of;
 use feed::position::{Position, position};
 use filter_values::sorted_values::SortedValues;

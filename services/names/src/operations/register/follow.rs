@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::record::{LIVE, TABLES, Trademark};
-use feed::follower::Follower;
+use feed::generations::Follower;
 use marks::index::{Change, ComparedMark, Index};
 use operation::context::Part;
 use operation::metrics;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use feed::follower::Follower;
+use feed::generations::Follower;
 use schemas::position::Seq;
 use schemas::views::recalls::{FEED, Recall, VIEW};
 use serde::Deserialize;
