@@ -10,158 +10,119 @@ use std::sync::{Arc, PoisonError, RwLock};
 use filter_values::sorted_values::SortedValues;
 use operation::context::{Context, Part, store_problem};
 use operation::problem::Problem;
-use schemas::error_code::ErrorCode;
 use schemas::key;
 use schemas::position::Seq;
 use schemas::tables::Datum;
-use schemas::views::records::{NAME_SHARDS, Record, RecordTables, normal};
+use schemas::views::records::{NAME_SHARDS, Record, RecordTables, Term, normal};
 use texts::folding::folded;
-use tokio::sync::Mutex as AsyncMutex;
 use view_store::feed::FeedReader;
 use view_store::{Range, View};
 
 use super::filter::Element;
+use super::follower::{Follower, Label, Structure};
 use super::position::Position;
 use super::{Feeds, Source};
 
 const PAGE_ROWS: usize = 2_000;
-/// With more new changes than this, the table is read again instead of the feed.
-const APPLIED_CHANGES_MAX: u64 = 50_000;
 
 /// The values of searched dimensions in one generation of a service's view.
 pub struct Names<R> {
     tables: &'static RecordTables,
-    known: RwLock<KnownValues>,
-    /// Held while rows are read, so that they are read only once.
-    load_lock: AsyncMutex<()>,
+    follower: Arc<Follower<Values<R>>>,
+}
+
+/// Values by dimension. They only become more, so that readers of earlier positions share them.
+#[derive(Clone)]
+struct Values<R> {
+    by_dimension: Arc<RwLock<HashMap<&'static str, Arc<SortedValues>>>>,
     records: PhantomData<fn() -> R>,
 }
 
-#[derive(Default)]
-struct KnownValues {
-    /// All values of the changes up to this seq are in `values`.
-    upto: Option<Seq>,
-    values: HashMap<&'static str, Arc<SortedValues>>,
+impl<R: Record> Structure for Values<R> {
+    type Origin = &'static RecordTables;
+    type Change = Vec<Term>;
+
+    const NAME: &'static str = "the list of names";
+    const BYTES_MAX: usize = 1 << 30;
+    const BEHIND_MAX: u64 = 50_000;
+
+    async fn begin(tables: &'static RecordTables, view: Arc<dyn View>, seq: Seq) -> Result<(Self, Label), Problem> {
+        let mut values = HashMap::new();
+        for &dimension in R::SEARCHED {
+            values.insert(dimension, Arc::new(stored_values(&*view, tables, dimension).await?));
+        }
+        Ok((Self { by_dimension: Arc::new(RwLock::new(values)), records: PhantomData }, Label::of_rows(seq)))
+    }
+
+    fn read(_: Seq, element: &[u8]) -> Result<Option<Vec<Term>>, serde_json::Error> {
+        let change: Element<R> = serde_json::from_slice(element)?;
+        Ok(Some(change.record.terms().into_iter().filter(|term| R::SEARCHED.contains(&term.dimension)).collect()))
+    }
+
+    fn add(&mut self, changes: Vec<Vec<Term>>, _: Label, _: bool) -> Result<(), Problem> {
+        let mut found: HashMap<&'static str, BTreeSet<String>> = HashMap::new();
+        for term in changes.into_iter().flatten() {
+            found.entry(term.dimension).or_default().insert(term.value);
+        }
+        let mut values = self.by_dimension.write().unwrap_or_else(PoisonError::into_inner);
+        for (dimension, mut found) in found {
+            let all = values.entry(dimension).or_default();
+            found.retain(|value| !all.contains(value));
+            if !found.is_empty() {
+                Arc::make_mut(all).extend(found);
+            }
+        }
+        Ok(())
+    }
+
+    fn bytes(&self) -> usize {
+        self.by_dimension.read().unwrap_or_else(PoisonError::into_inner).values().map(|values| values.bytes()).sum()
+    }
 }
 
 impl Feeds {
     /// The names in a service's records, cached for one generation of its view.
     pub fn names<R: Record>(&self, source: &Source, tables: &'static RecordTables, view: &dyn View) -> Arc<Names<R>> {
-        self.cached_for(source, view, || Names::new(tables))
+        self.cached_for(source, view, || Names { tables, follower: Arc::default() })
     }
 }
 
 impl<R: Record> Names<R> {
-    fn new(tables: &'static RecordTables) -> Self {
-        Self { tables, known: RwLock::default(), load_lock: AsyncMutex::default(), records: PhantomData }
-    }
-
     /// The values of a dimension in the changes up to a position. Values of later changes may be included.
     ///
     /// # Errors
-    /// When rows cannot be read.
-    pub async fn at(self: &Arc<Self>, reader: &FeedReader, dimension: &'static str, seq: Seq) -> Result<Arc<SortedValues>, Problem> {
-        if let Some(values) = self.known(dimension, seq) {
-            return Ok(values);
-        }
-        // In a task of its own, so that the result is cached even if the request ends early.
-        let (this, reader) = (Arc::clone(self), reader.clone());
-        tokio::spawn(async move { this.catch_up(&reader, dimension, seq).await }).await.unwrap_or_else(|error| {
-            tracing::error!(%error, "task that reads names panicked");
-            Err(Problem::new(ErrorCode::Internal, "the names could not be read"))
-        })
+    /// When rows cannot be read; `unavailable` if the values need more than 1 GiB of memory.
+    pub async fn at(&self, reader: &FeedReader, dimension: &'static str, seq: Seq) -> Result<Arc<SortedValues>, Problem> {
+        let values = self.follower.at(reader, seq, &self.tables).await?;
+        let values = values.by_dimension.read().unwrap_or_else(PoisonError::into_inner);
+        Ok(values.get(dimension).map(Arc::clone).unwrap_or_default())
     }
+}
 
-    /// The values of a dimension that contain a text, without case and accents, at most `values_max` plus one: the extra value shows that there are too many.
-    /// They are those of the changes up to a position; values of later changes may be included.
-    ///
-    /// # Errors
-    /// When rows cannot be read.
-    pub async fn containing(
-        self: &Arc<Self>,
-        reader: &FeedReader,
-        dimension: &'static str,
-        seq: Seq,
-        part: &str,
-        values_max: usize,
-    ) -> Result<Vec<String>, Problem> {
-        Ok(self.at(reader, dimension, seq).await?.containing(&folded(&normal(part)), values_max))
-    }
-
-    async fn catch_up(&self, reader: &FeedReader, dimension: &'static str, seq: Seq) -> Result<Arc<SortedValues>, Problem> {
-        let _loading = self.load_lock.lock().await;
-        if let Some(values) = self.known(dimension, seq) {
-            return Ok(values);
-        }
-        let upto = self.known.read().unwrap_or_else(PoisonError::into_inner).upto;
-        match upto {
-            Some(upto) if seq.since(upto) <= APPLIED_CHANGES_MAX => self.apply_changes(reader, upto, seq).await?,
-            _ => self.load(reader.view().as_ref(), seq).await?,
-        }
-        Ok(self.known(dimension, seq).unwrap_or_default())
-    }
-
-    fn known(&self, dimension: &str, seq: Seq) -> Option<Arc<SortedValues>> {
-        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
-        (known.upto? >= seq).then(|| known.values.get(dimension).map(Arc::clone).unwrap_or_default())
-    }
-
-    /// Reads the table. It holds the values of every change up to a checkpoint that was read before.
-    async fn load(&self, view: &dyn View, seq: Seq) -> Result<(), Problem> {
-        let upto = view.checkpoint().await.map_err(store_problem)?.seq.max(seq);
-        let mut values = HashMap::new();
-        for &dimension in R::SEARCHED {
-            let mut found = SortedValues::default();
-            for shard in 0..NAME_SHARDS {
-                let mut range = Range { prefix: key![dimension, shard], after: None, from: None, limit: PAGE_ROWS, reverse: false };
-                loop {
-                    let rows = view.range(self.tables.names, range.clone()).await.map_err(store_problem)?;
-                    let is_last = rows.len() < PAGE_ROWS;
-                    range.after = rows.last().map(|(key, _)| key.clone());
-                    let names = rows.into_iter().filter_map(|(key, _)| match key.into_iter().nth(2) {
-                        Some(Datum::Text(name)) => Some(name),
-                        _ => None,
-                    });
-                    found.extend(names.collect());
-                    if is_last {
-                        break;
-                    }
-                }
-            }
-            found.compact();
-            values.insert(dimension, Arc::new(found));
-        }
-        *self.known.write().unwrap_or_else(PoisonError::into_inner) = KnownValues { upto: Some(upto), values };
-        Ok(())
-    }
-
-    /// Adds the values of the changes between two positions.
-    async fn apply_changes(&self, reader: &FeedReader, from: Seq, to: Seq) -> Result<(), Problem> {
-        let mut found: HashMap<&'static str, Vec<String>> = HashMap::new();
-        let mut seq = from.next();
-        while seq <= to {
-            let block = reader.block(seq).await.map_err(store_problem)?;
-            let last = block.last_seq().min(to);
-            for element in seq.up_to(last).filter_map(|seq| block.element(seq)) {
-                let change: Element<R> = super::filter::read(&element)?;
-                for term in change.record.terms().into_iter().filter(|term| R::SEARCHED.contains(&term.dimension)) {
-                    found.entry(term.dimension).or_default().push(term.value);
-                }
-            }
-            seq = last.next();
-        }
-        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
-        let KnownValues { upto, values } = &mut *known;
-        for (dimension, found) in found {
-            let all = values.entry(dimension).or_default();
-            let new: BTreeSet<String> = found.into_iter().filter(|value| !all.contains(value)).collect();
-            if !new.is_empty() {
-                Arc::make_mut(all).extend(new);
+/// The values of a dimension in the table of a view, which holds those of all its changes.
+///
+/// # Errors
+/// When rows cannot be read.
+pub async fn stored_values(view: &dyn View, tables: &'static RecordTables, dimension: &'static str) -> Result<SortedValues, Problem> {
+    let mut found = SortedValues::default();
+    for shard in 0..NAME_SHARDS {
+        let mut range = Range { prefix: key![dimension, shard], after: None, from: None, limit: PAGE_ROWS, reverse: false };
+        loop {
+            let rows = view.range(tables.names, range.clone()).await.map_err(store_problem)?;
+            let is_last = rows.len() < PAGE_ROWS;
+            range.after = rows.last().map(|(key, _)| key.clone());
+            let names = rows.into_iter().filter_map(|(key, _)| match key.into_iter().nth(2) {
+                Some(Datum::Text(name)) => Some(name),
+                _ => None,
+            });
+            found.extend(names.collect());
+            if is_last {
+                break;
             }
         }
-        *upto = Some(to);
-        Ok(())
     }
+    found.compact();
+    Ok(found)
 }
 
 /// The values of a dimension in the changes up to a position, as the index has them; none if its values are not held in memory.
@@ -196,11 +157,6 @@ pub async fn names_containing<R: Record>(
     part: &str,
     values_max: usize,
 ) -> Result<Option<Vec<String>>, Problem> {
-    if !R::SEARCHED.contains(&dimension) {
-        return Ok(Some(Vec::new()));
-    }
-    let reader = Feeds::of(ctx).reader(source, Arc::clone(&at.view));
-    let names: Arc<Names<R>> = Feeds::of(ctx).names(source, tables, &*at.view);
-    let values = names.containing(&reader, dimension, at.last, part, values_max).await?;
+    let values = values_of::<R>(ctx, source, tables, at, dimension).await?.containing(&folded(&normal(part)), values_max);
     Ok((values.len() <= values_max).then_some(values))
 }

@@ -15,6 +15,7 @@ use schemas::details::ChangeRecord;
 use schemas::key;
 use schemas::position::Seq;
 use schemas::views::records::{Record, RecordTables, normal};
+use texts::folding::folded;
 use view_store::Range;
 use view_store::feed::{FeedReader, block_of};
 
@@ -86,7 +87,10 @@ impl<'a, R: Record> Selection<'a, R> {
             for search in &criteria.searches {
                 let (dimension, values) = match &search.query {
                     TermQuery::Exact(dimension, values) => (dimension, values.clone()),
-                    TermQuery::Part(dimension, part) => (dimension, names.containing(&reader, dimension, at.last, part, VALUES_MAX).await?),
+                    TermQuery::Part(dimension, part) => {
+                        let values = names.at(&reader, dimension, at.last).await?;
+                        (dimension, values.containing(&folded(&normal(part)), VALUES_MAX))
+                    }
                     TermQuery::Prefix(dimension, prefixes) => {
                         let values = names.at(&reader, dimension, at.last).await?;
                         (dimension, values.starting_with(prefixes.iter().map(|prefix| normal(prefix))))

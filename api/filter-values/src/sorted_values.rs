@@ -41,6 +41,12 @@ impl SortedValues {
         self.len() == 0
     }
 
+    /// The bytes of memory that the values need.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.text.capacity() + (self.starts.capacity() + self.recent.capacity()) * size_of::<usize>()
+    }
+
     /// All values, in their order.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &str> {
         InOrder { values: self, one: &self.starts, other: &self.recent }
@@ -350,5 +356,6 @@ mod tests {
         let has_little_spare = |length: usize, capacity: usize| capacity <= length + length / 4;
         assert!(has_little_spare(values.text.len(), values.text.capacity()), "{}", values.text.capacity());
         assert!(has_little_spare(values.starts.len(), values.starts.capacity()), "{}", values.starts.capacity());
+        assert!((18_000..25_000).contains(&values.bytes()), "{}", values.bytes());
     }
 }
