@@ -137,7 +137,9 @@ async fn keywords_are_the_models() {
     assert!(following.await.unwrap_err().is_cancelled());
 
     let label = std::fs::read_to_string(world.dir.path().join("cache/meta.json")).unwrap();
-    assert!(label.contains("recorded_at") && !label.contains("\\\"seq\\\":0,"), "{label}");
+    assert!(label.contains("origin") && !label.contains("\\\"seq\\\":0,"), "{label}");
+    // The index is closed with its context.
+    drop(ctx);
     let ctx = world.context(START_MS + 60 * DAY_MS);
     let following = tokio::spawn(Search::of(&ctx).follow(world.store.clone(), ctx.settings.cache_dir.clone()));
     Search::of(&ctx).wait_committed(world.checkpoint.seq).await;
@@ -150,6 +152,7 @@ async fn keywords_are_the_models() {
     compare(&world, &ctx, &mut chance, 60, &KEYWORDS).await;
     following.abort();
     assert!(following.await.unwrap_err().is_cancelled());
+    drop(ctx);
 
     let mut other = World::new().await;
     fill(&mut other, &mut chance, 333, 100).await;

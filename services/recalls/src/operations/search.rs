@@ -16,18 +16,21 @@ pub mod words;
 use operation::context::{Context, Part};
 use reads::registration::TaskContext;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::path::PathBuf;
+use std::sync::Arc;
 
 use schemas::error_code::ErrorCode;
 use schemas::position::Seq;
-use schemas::views::recalls::Row;
+use schemas::views::recalls::{FEED, Row, VIEW};
 use tantivy::Searcher;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::Semaphore;
+use view_store::ViewStore;
 
-use self::index::Fields;
+use self::index::{Fields, Index};
 use self::newest::{Hit, NewestHits, Span};
 use self::words::{Document, Keyword, days};
 use super::rows::{Filter, ListPage, ListPlace, rows_at};
+use feed::follower::{Follower, building};
 use feed::position::Position;
 use operation::problem::Problem;
 
@@ -52,23 +55,14 @@ struct IndexSnapshot {
 
 /// The keyword index of the recalls.
 pub struct Search {
-    shown: Mutex<Option<IndexSnapshot>>,
-    /// The last change that queries see.
-    upto: watch::Sender<Seq>,
-    /// The last change that is committed, so that a restart does not lose it.
-    committed: watch::Sender<Seq>,
+    follower: Follower<Index>,
     searches: Semaphore,
 }
 
 impl Default for Search {
     /// An empty index. Nothing is read or written before [`Search::follow`].
     fn default() -> Self {
-        Self {
-            shown: Mutex::default(),
-            upto: watch::Sender::new(Seq(0)),
-            committed: watch::Sender::new(Seq(0)),
-            searches: Semaphore::new(SEARCHES_MAX),
-        }
+        Self { follower: Follower::default(), searches: Semaphore::new(SEARCHES_MAX) }
     }
 }
 
@@ -84,16 +78,14 @@ pub(crate) async fn keep_index(given: Arc<TaskContext>) {
 }
 
 impl Search {
-    /// The last change that queries see.
-    #[must_use]
-    pub fn upto(&self) -> Seq {
-        *self.upto.borrow()
+    /// Keeps the index up to date with the recalls view until the future is dropped. Failures are logged and retried.
+    pub async fn follow(self: Arc<Self>, store: Arc<dyn ViewStore>, dir: Option<PathBuf>) {
+        self.follower.follow(store.as_ref(), &VIEW, &FEED, dir).await;
     }
 
     /// Waits until a change is committed, so that a restart does not lose it.
     pub async fn wait_committed(&self, seq: Seq) {
-        // The sender belongs to `self`, so this cannot fail during the wait.
-        let _ = self.committed.subscribe().wait_for(|committed| *committed >= seq).await;
+        self.follower.wait_saved(seq).await;
     }
 
     /// A page of the recalls at a position that contain all words of a keyword, or have its number, and match the filter: those after a place, if one is given.
@@ -111,7 +103,7 @@ impl Search {
     ) -> Result<ListPage, Problem> {
         let (view, seq) = (&*at.view, at.seq);
         let shown = self.reaching(ctx, seq).await?;
-        let Ok(_turn) = self.searches.acquire().await else { return Err(building()) };
+        let Ok(_turn) = self.searches.acquire().await else { return Err(building::<Index>()) };
         let by_record = filter.by_record_date();
         let mut rows: HashMap<String, Option<Row>> = HashMap::new();
         let (mut out, wanted) = (Vec::new(), limit.saturating_add(1));
@@ -154,36 +146,8 @@ impl Search {
 
     /// Waits until queries see a change, for as long as a read waits for what lags, and returns what they read.
     async fn reaching(&self, ctx: &Context, seq: Seq) -> Result<IndexSnapshot, Problem> {
-        let mut upto = self.upto.subscribe();
-        let reached = async {
-            loop {
-                if upto.wait_for(|upto| *upto >= seq).await.is_err() {
-                    return None;
-                }
-                // Both are set under the lock, so the values match.
-                let shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
-                if *self.upto.borrow() >= seq {
-                    return shown.clone();
-                }
-            }
-        };
-        tokio::time::timeout(ctx.settings.call_times.lag(), reached).await.ok().flatten().ok_or_else(building)
-    }
-
-    /// Replaces the documents that queries read, up to a change.
-    fn show(&self, shown: Option<IndexSnapshot>, upto: Seq) {
-        let mut now = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
-        *now = shown;
-        self.upto.send_replace(upto);
-    }
-
-    /// Adds uncommitted documents to those that queries read.
-    fn show_more(&self, documents: impl IntoIterator<Item = Arc<Document>>, upto: Seq) {
-        let mut now = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(shown) = now.as_mut() {
-            Arc::make_mut(&mut shown.pending).extend(documents);
-        }
-        self.upto.send_replace(upto);
+        let (index, upto) = self.follower.reach(ctx, seq).await?;
+        if upto >= seq { Ok(index.snapshot.clone()) } else { Err(building::<Index>()) }
     }
 }
 
@@ -221,11 +185,8 @@ fn next_days(hits: &mut Vec<Hit>, wanted: usize) -> Vec<Hit> {
     out
 }
 
-fn building() -> Problem {
-    Problem::new(ErrorCode::Unavailable, "the keyword index is being built; ask again").retry_after(2)
-}
-
+/// The problem of an index that cannot be used. The cause is logged here.
 fn broken(error: &(dyn std::error::Error + 'static)) -> Problem {
-    tracing::error!(error, "the keyword index cannot be searched");
+    tracing::error!(error, "the keyword index cannot be used");
     Problem::new(ErrorCode::Unavailable, "the keyword index cannot be searched now").retry_after(2)
 }

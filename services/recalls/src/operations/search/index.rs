@@ -2,7 +2,9 @@
 
 use std::ops::Bound;
 use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use feed::follower::Label;
 use schemas::position::Seq;
 use serde::{Deserialize, Serialize};
 use tantivy::collector::{Collector, SegmentCollector};
@@ -15,23 +17,22 @@ use tantivy::{
     DocId, IndexReader, IndexWriter, ReloadPolicy, Score, Searcher, SegmentOrdinal, SegmentReader, TantivyDocument, TantivyError, Term,
 };
 
+use super::IndexSnapshot;
 use super::newest::{Hit, NewestHits, Span};
 use super::words::{Document, Keyword};
 use crate::operations::rows::Filter;
 
 /// The version of the index. It changes whenever the same changes give another index.
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
 /// The memory for unwritten documents in bytes: the minimum of the engine.
 const WRITER_BYTES: usize = 15_000_000;
 
-/// The label of an index on disk.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Label {
+/// What an index on disk says of its last change.
+#[derive(Debug, Serialize, Deserialize)]
+struct Payload {
     version: u32,
-    /// The last change in the index.
-    pub(super) seq: Seq,
-    /// When that change was recorded, milliseconds since 1970. Another log has another time there.
-    pub(super) recorded_at: i64,
+    seq: Seq,
+    origin: u64,
 }
 
 /// The fields of a document.
@@ -60,15 +61,19 @@ fn schema() -> (Schema, Fields) {
     (builder.build(), fields)
 }
 
-/// An open index. Its calls block the thread.
+/// An open index, up to one change. A clone shares its files, which are locked until the last one is dropped. Its calls block the thread.
+#[derive(Clone)]
 pub(super) struct Index {
-    writer: IndexWriter,
+    writer: Arc<Mutex<IndexWriter>>,
     reader: IndexReader,
-    fields: Fields,
+    /// What queries read. They keep no clone of the index, so that it can be opened again while they run.
+    pub(super) snapshot: IndexSnapshot,
+    /// The bytes of memory that the writer and the documents that wait for a commit need.
+    pub(super) bytes: usize,
 }
 
 impl Index {
-    /// Opens the index in a directory, or creates an empty one there; without a directory it is in memory. The returned label describes its content.
+    /// Opens the index in a directory, or creates an empty one there; without a directory it is in memory. The returned label is that of its last change.
     pub(super) fn open(dir: Option<&Path>) -> Result<(Self, Label), TantivyError> {
         let (schema, fields) = schema();
         let index = match dir {
@@ -78,51 +83,67 @@ impl Index {
             }
             None => tantivy::Index::create_in_ram(schema),
         };
-        let label = index.load_metas()?.payload.and_then(|text| serde_json::from_str::<Label>(&text).ok());
+        let payload = index.load_metas()?.payload.and_then(|text| serde_json::from_str::<Payload>(&text).ok());
         let options =
             IndexWriterOptions::builder().num_worker_threads(1).num_merge_threads(1).memory_budget_per_thread(WRITER_BYTES).build();
         let writer = index.writer_with_options(options)?;
-        let reader = index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into()?;
-        let mut index = Self { writer, reader, fields };
-        match label {
-            Some(label) if label.version == VERSION => Ok((index, label)),
+        let reader: IndexReader = index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into()?;
+        let snapshot = IndexSnapshot { searcher: reader.searcher(), fields, pending: Arc::default() };
+        let mut index = Self { writer: Arc::new(Mutex::new(writer)), reader, snapshot, bytes: WRITER_BYTES };
+        match payload {
+            Some(Payload { version: VERSION, seq, origin }) => Ok((index, Label { seq, origin, ..Label::default() })),
             _ => {
-                index.clear()?;
+                index.delete_all()?;
                 Ok((index, Label::default()))
             }
         }
     }
 
+    fn writer(&self) -> MutexGuard<'_, IndexWriter> {
+        self.writer.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Deletes every document.
-    pub(super) fn clear(&mut self) -> Result<(), TantivyError> {
-        self.writer.delete_all_documents()?;
-        self.commit(Seq(0), 0)
+    pub(super) fn delete_all(&mut self) -> Result<(), TantivyError> {
+        self.writer().delete_all_documents()?;
+        self.commit(Label::default())
     }
 
-    pub(super) fn add(&self, document: &Document) -> Result<(), TantivyError> {
+    /// Adds documents, which wait for a commit. Queries find them at once.
+    pub(super) fn add_all(&mut self, documents: Vec<Arc<Document>>) -> Result<(), TantivyError> {
+        documents.iter().try_for_each(|document| self.write(document))?;
+        self.bytes += documents.iter().map(|document| document.bytes()).sum::<usize>();
+        Arc::make_mut(&mut self.snapshot.pending).extend(documents);
+        Ok(())
+    }
+
+    fn write(&self, document: &Document) -> Result<(), TantivyError> {
+        let fields = &self.snapshot.fields;
         let mut out = TantivyDocument::new();
-        out.add_text(self.fields.words, document.words.join(" "));
-        out.add_text(self.fields.id, &document.id);
-        out.add_u64(self.fields.seq, document.seq.0);
-        out.add_i64(self.fields.day, document.day);
-        out.add_text(self.fields.category, &document.category);
+        out.add_text(fields.words, document.words.join(" "));
+        out.add_text(fields.id, &document.id);
+        out.add_u64(fields.seq, document.seq.0);
+        out.add_i64(fields.day, document.day);
+        out.add_text(fields.category, &document.category);
         for agency in &document.agencies {
-            out.add_text(self.fields.agency, agency);
+            out.add_text(fields.agency, agency);
         }
-        self.writer.add_document(out).map(|_| ())
+        self.writer().add_document(out).map(|_| ())
     }
 
-    /// Makes the added documents visible to new searchers: everything up to change `seq`.
-    pub(super) fn commit(&mut self, seq: Seq, recorded_at: i64) -> Result<(), TantivyError> {
-        let label = serde_json::to_string(&Label { version: VERSION, seq, recorded_at }).map_err(std::io::Error::other)?;
-        let mut prepared = self.writer.prepare_commit()?;
-        prepared.set_payload(&label);
+    /// Writes the added documents: a restart begins after the last change.
+    pub(super) fn commit(&mut self, last: Label) -> Result<(), TantivyError> {
+        let payload = Payload { version: VERSION, seq: last.seq, origin: last.origin };
+        let payload = serde_json::to_string(&payload).map_err(std::io::Error::other)?;
+        let mut writer = self.writer();
+        let mut prepared = writer.prepare_commit()?;
+        prepared.set_payload(&payload);
         prepared.commit()?;
-        self.reader.reload()
-    }
-
-    pub(super) fn searcher(&self) -> (Searcher, Fields) {
-        (self.reader.searcher(), self.fields)
+        drop(writer);
+        self.reader.reload()?;
+        self.snapshot = IndexSnapshot { searcher: self.reader.searcher(), pending: Arc::default(), ..self.snapshot };
+        self.bytes = WRITER_BYTES;
+        Ok(())
     }
 }
 

@@ -91,6 +91,12 @@ impl Document {
         Self { id: record.id.clone(), seq, day, category: record.category.clone(), agencies, words: all }
     }
 
+    /// The bytes of memory that the document needs.
+    pub(super) fn bytes(&self) -> usize {
+        let texts = [&self.id, &self.category].into_iter().chain(&self.agencies).chain(&self.words);
+        size_of::<Self>() + texts.map(|text| size_of::<String>() + text.len()).sum::<usize>()
+    }
+
     /// Whether every word of a query is a prefix of a word of the document, or its number is one of the recall.
     pub(super) fn has(&self, query: &Keyword) -> bool {
         let has_word = |wanted: &String| {
