@@ -6,37 +6,40 @@
 
 mod follow;
 
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::path::PathBuf;
+use std::sync::Arc;
 
+use crate::record::TABLES;
+use feed::follower::{Follower, building};
 use marks::Mark;
 use marks::index::{Corpus, Hit, Index};
 use operation::context::{Context, Part};
 use operation::problem::Problem;
+use reads::registration::TaskContext;
 use schemas::error_code::ErrorCode;
 use schemas::position::Seq;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::Semaphore;
+use view_store::ViewStore;
 
-pub use follow::keep_index;
+use self::follow::{SavedIndex, save};
 
 /// How many checks run at the same time at most, on any number of cores.
 const CHECKS_MAX: usize = 8;
 /// How far the index may be behind for answers about now, in changes.
 const BEHIND_MAX: u64 = 100_000;
+/// The largest index that is written when the server stops. A larger one follows the feed from its last snapshot.
+const STOP_SNAPSHOT_BYTES_MAX: usize = 256 << 20;
 
 /// The index of names of this process.
 pub struct Register {
-    /// The index that checks read; `None` before it was read or built once.
-    shown: Mutex<Option<Arc<Index>>>,
-    /// The last change that checks see; `None` as long as `shown` is.
-    upto: watch::Sender<Option<Seq>>,
+    follower: Follower<SavedIndex>,
     checks: Arc<Semaphore>,
 }
 
 impl Default for Register {
     /// An empty index. Nothing is read or written before [`Register::follow`].
     fn default() -> Self {
-        Self { shown: Mutex::default(), upto: watch::Sender::new(None), checks: Arc::new(Semaphore::new(checks_at_once())) }
+        Self { follower: Follower::default(), checks: Arc::new(Semaphore::new(checks_at_once())) }
     }
 }
 
@@ -48,6 +51,22 @@ fn checks_at_once() -> usize {
 
 impl Part for Register {}
 
+/// Keeps the index up to date with the feed until the server stops.
+pub async fn keep_index(given: Arc<TaskContext>) {
+    let ctx = &given.context;
+    let (register, dir) = (Register::of(ctx), ctx.settings.cache_dir.clone());
+    tokio::select! {
+        () = Arc::clone(&register).follow(Arc::clone(&ctx.store), dir.clone()) => {}
+        () = ctx.stopped() => {}
+    }
+    let small = register.index().filter(|index| index.bytes() <= STOP_SNAPSHOT_BYTES_MAX);
+    if let (Some(dir), Some(index)) = (dir, small)
+        && let Err(error) = tokio::task::spawn_blocking(move || save(&index, &dir)).await
+    {
+        tracing::warn!(%error, "writing the snapshot of the index of names panicked");
+    }
+}
+
 /// The index as far as it is needed for a position.
 pub(crate) struct Reached {
     pub(crate) index: Arc<Index>,
@@ -58,6 +77,11 @@ pub(crate) struct Reached {
 }
 
 impl Register {
+    /// Keeps the index up to date with the view until the future is dropped. Failures are logged and retried.
+    pub async fn follow(self: Arc<Self>, store: Arc<dyn ViewStore>, dir: Option<PathBuf>) {
+        self.follower.follow(store.as_ref(), TABLES.view, TABLES.feed, dir).await;
+    }
+
     /// How many marks the register had at a position; `None` if the index does not reach so far.
     #[must_use]
     pub(crate) fn corpus(&self, at: Seq) -> Option<Corpus> {
@@ -66,7 +90,7 @@ impl Register {
     }
 
     fn index(&self) -> Option<Arc<Index>> {
-        self.shown.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.follower.now().ok().map(|(now, _)| Arc::clone(&now.index))
     }
 
     /// Waits until checks see a change, and returns the index. If they do not within the time that a read waits for what lags, and `may_be_behind`, it is the
@@ -75,18 +99,14 @@ impl Register {
     /// # Errors
     /// `unavailable` while the index is being built.
     pub(crate) async fn reach(&self, ctx: &Context, seq: Seq, may_be_behind: bool) -> Result<Reached, Problem> {
-        let mut upto = self.upto.subscribe();
-        // The sender belongs to `self`, so only the time can run out.
-        let reaching = upto.wait_for(|upto| upto.is_some_and(|upto| upto >= seq));
-        let waited = tokio::time::timeout(ctx.settings.call_times.lag(), reaching).await.is_ok();
-        let Some(index) = self.index() else { return Err(building()) };
-        let reached = Seq(u64::from(index.seq()));
-        if waited && reached >= seq {
+        let (now, reached) = self.follower.reach(ctx, seq).await?;
+        let index = Arc::clone(&now.index);
+        if reached >= seq {
             return Ok(Reached { index, seq, note: None });
         }
-        let behind = seq.0.saturating_sub(reached.0);
+        let behind = seq.since(reached);
         if !may_be_behind || reached == Seq(0) || behind > BEHIND_MAX {
-            return Err(building());
+            return Err(building::<SavedIndex>());
         }
         Ok(Reached { index, seq: reached, note: Some(format!("the newest {behind} changes of the register are not compared yet")) })
     }
@@ -96,7 +116,7 @@ impl Register {
     /// # Errors
     /// `internal` if the comparison panics.
     pub(crate) async fn find(&self, index: Arc<Index>, name: Mark, at: Seq) -> Result<(Vec<Hit>, Corpus), Problem> {
-        let Ok(turn) = Arc::clone(&self.checks).acquire_owned().await else { return Err(building()) };
+        let Ok(turn) = Arc::clone(&self.checks).acquire_owned().await else { return Err(building::<SavedIndex>()) };
         let at = position_of(at);
         // A check runs to its end, also if its caller leaves, and has its turn until then.
         let compared = tokio::task::spawn_blocking(move || {
@@ -109,24 +129,11 @@ impl Register {
             Problem::new(ErrorCode::Internal, "the name cannot be compared")
         })
     }
-
-    /// Replaces the index that checks read; `None` while it is not known.
-    fn show(&self, index: Option<Arc<Index>>) {
-        let mut now = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
-        let upto = index.as_ref().map(|index| Seq(u64::from(index.seq())));
-        *now = index;
-        self.upto.send_replace(upto);
-    }
 }
 
 /// A position as the index has it. The index refuses to follow a log with more changes.
 pub(crate) fn position_of(seq: Seq) -> u32 {
     u32::try_from(seq.0).unwrap_or(u32::MAX)
-}
-
-fn building() -> Problem {
-    let pause = Duration::from_secs(2);
-    Problem::new(ErrorCode::Unavailable, "the index of names is being built; ask again").retry_after(pause.as_secs())
 }
 
 #[cfg(test)]
@@ -135,10 +142,12 @@ mod tests {
     use std::pin::pin;
     use std::sync::mpsc;
     use std::task::Poll;
+    use std::time::Duration;
 
     use feed::testing::{START_MS, World};
 
     use super::*;
+    use crate::record::Trademark;
 
     /// Proves that a check waits for the index as long as a read waits for what is behind, and that an answer about now notes what is not compared by then.
     /// A check of an earlier time, an index that is far behind, and one that is not built yet are refused.
@@ -146,13 +155,18 @@ mod tests {
     async fn an_index_that_is_behind() {
         let world = World::new().await;
         let context = world.context_with(START_MS, |settings| settings.call_times.read = Duration::from_millis(10));
-        let register = Register::default();
+        let register = Arc::new(Register::default());
         let reached = async |seq: u64, may_be_behind: bool| match register.reach(&context, Seq(seq), may_be_behind).await {
             Ok(reached) => Ok((reached.seq, reached.note)),
             Err(problem) => Err(problem.code),
         };
         assert_eq!(reached(0, true).await, Err(ErrorCode::Unavailable), "nothing is indexed");
-        register.show(Some(Arc::new(Index::default().extend(Vec::new(), 3, 0))));
+        let marks = ["97000001", "97000002", "97000003"];
+        let marks = marks.map(|serial| Trademark { id: serial.into(), serial: serial.into(), ..Trademark::default() });
+        world.fill_records(&TABLES, &marks).await;
+        let following = tokio::spawn(Arc::clone(&register).follow(world.store.clone(), None));
+        register.follower.wait_shown(Seq(3)).await;
+        following.abort();
         assert_eq!(reached(3, false).await, Ok((Seq(3), None)));
         let note = "the newest 2 changes of the register are not compared yet".to_owned();
         assert_eq!(reached(5, true).await, Ok((Seq(3), Some(note))));

@@ -1,4 +1,4 @@
-//! Keeps the index of names up to date with the feed, and its snapshot with the index.
+//! How the index of names follows the feed, and how its snapshot is read and written.
 
 use std::fs::File;
 use std::io::{BufReader, BufWriter, ErrorKind, Write};
@@ -6,50 +6,25 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::record::{LIVE, TABLES, Trademark};
-use feed::generations::Follower;
+use crate::record::{LIVE, Trademark};
+use feed::follower::{Label, Structure, panicked};
 use marks::index::{Change, ComparedMark, Index};
-use operation::context::Part;
 use operation::metrics;
-use proofs::hash::Hash32;
+use operation::problem::Problem;
+use schemas::error_code::ErrorCode;
 use schemas::position::Seq;
 use serde::Deserialize;
-use view_store::feed::{FeedBlock, FeedReader, block_of};
-use view_store::{View, ViewStore};
+use view_store::View;
 
-use super::Register;
+use super::position_of;
 use crate::operations::similar::classes_of;
-use reads::registration::TaskContext;
 
-/// The most changes that are added to the index at once.
-const BATCH_CHANGES_MAX: u64 = 500_000;
-/// How many blocks of the feed are read together.
-const BLOCKS_A_READ: u64 = 64;
-/// The pause after a failure.
-const RETRY_AFTER: Duration = Duration::from_secs(1);
-/// The longest time that changes wait for a snapshot.
-const SNAPSHOT_AFTER: Duration = Duration::from_secs(600);
-/// The share of all changes, as its inverse, that do not wait.
+/// The share of all changes, as its inverse, that do not wait for a snapshot.
 const SNAPSHOT_SHARE: u64 = 50;
-/// The fewest changes that do not wait.
+/// The fewest changes that do not wait for a snapshot.
 const SNAPSHOT_CHANGES_MIN: u64 = 5_000;
-/// The largest index that is written when the server stops. A larger one follows the feed from its last snapshot.
-const STOP_SNAPSHOT_BYTES_MAX: usize = 256 << 20;
 /// The name of the snapshot in the directory of caches.
 const FILE: &str = "names.index";
-
-/// Why following the feed stopped for now.
-#[derive(Debug, thiserror::Error)]
-enum Error {
-    #[error("the view cannot be read")]
-    View(#[from] view_store::Error),
-    #[error("change {0} in the feed cannot be read")]
-    Element(Seq, #[source] serde_json::Error),
-    #[error("the feed has more changes than the index of names can hold")]
-    TooLong,
-    #[error("the indexing thread ended")]
-    Thread(#[from] tokio::task::JoinError),
-}
 
 /// A change in the feed.
 #[derive(Deserialize)]
@@ -61,155 +36,82 @@ struct Element {
     record: Trademark,
 }
 
-/// Keeps the index up to date with the feed until the server stops.
-pub async fn keep_index(given: Arc<TaskContext>) {
-    let ctx = &given.context;
-    let (register, dir) = (Register::of(ctx), ctx.settings.cache_dir.clone());
-    tokio::select! {
-        () = Arc::clone(&register).follow(Arc::clone(&ctx.store), dir.clone()) => {}
-        () = ctx.stopped() => {}
-    }
-    if let Some(dir) = dir.filter(|_| register.index().is_some_and(|index| index.bytes() <= STOP_SNAPSHOT_BYTES_MAX)) {
-        register.save_snapshot(dir).await;
-    }
+/// The index with the directory of its snapshot.
+#[derive(Clone)]
+pub(super) struct SavedIndex {
+    pub(super) index: Arc<Index>,
+    dir: Option<PathBuf>,
 }
 
-impl Register {
-    /// Keeps the index up to date with the view until the future is dropped. Failures are logged and retried.
-    pub async fn follow(self: Arc<Self>, store: Arc<dyn ViewStore>, dir: Option<PathBuf>) {
-        let mut index = match dir.clone() {
-            Some(dir) => tokio::task::spawn_blocking(move || load(&dir)).await.unwrap_or_default(),
-            None => Index::default(),
+impl Structure for SavedIndex {
+    /// The directory of the snapshot, if there is one.
+    type Origin = Option<PathBuf>;
+    type Change = Change;
+
+    const NAME: &'static str = "the index of names";
+    const BYTES_MAX: usize = 8 << 30;
+    const BATCH_CHANGES_MAX: u64 = 500_000;
+    const REMAINS: bool = true;
+    const SAVE_AFTER: Duration = Duration::from_secs(600);
+
+    async fn begin(dir: Option<PathBuf>, _: Arc<dyn View>, _: Seq) -> Result<(Self, Label), Problem> {
+        let read = tokio::task::spawn_blocking(move || Self { index: Arc::new(dir.as_deref().map(load).unwrap_or_default()), dir });
+        let this = read.await.map_err(|error| panicked::<Self>(&error))?;
+        let last = Label { seq: Seq(u64::from(this.index.seq())), origin: this.index.origin(), ..Label::default() };
+        Ok((this, last))
+    }
+
+    fn read(seq: Seq, element: &[u8]) -> Result<Option<Change>, serde_json::Error> {
+        let Element { event, status_before, record } = serde_json::from_slice(element)?;
+        // The register's serial numbers have eight digits.
+        let Some(serial) = record.serial.parse().ok().filter(|_| record.serial.len() == 8) else {
+            tracing::warn!(serial = record.serial, "a mark has no serial number of eight digits and is not compared");
+            return Ok(None);
         };
-        loop {
-            let Err(error) = self.run(store.as_ref(), dir.as_deref(), &mut index).await;
-            report(&error);
-            tokio::time::sleep(RETRY_AFTER).await;
+        let is_new = event == "new";
+        let was_live = !is_new && status_before.as_ref().map_or(record.is_live(), |status| status == LIVE);
+        let after = record.counts().then(|| ComparedMark {
+            classes: classes_of(&record),
+            is_live: record.is_live(),
+            text: record.mark,
+            pseudo_marks: record.pseudo_marks,
+        });
+        Ok(Some(Change { seq: position_of(seq), serial, is_new, was_live, after }))
+    }
+
+    fn add(&mut self, changes: Vec<Change>, last: Label, is_shown: bool) -> Result<(), Problem> {
+        if last.seq > Seq(u64::from(u32::MAX)) {
+            return Err(Problem::new(ErrorCode::Internal, "the feed has more changes than the index of names can hold"));
         }
-    }
-
-    /// Writes the snapshot of the index that checks read, if there is one. A failure is logged.
-    pub async fn save_snapshot(&self, dir: PathBuf) {
-        if let Some(index) = self.index() {
-            save(index, dir).await;
+        let index = self.index.extend(changes, position_of(last.seq), last.origin);
+        if is_shown {
+            // Once for all that was read, and before a check asks.
+            index.store_keys();
         }
+        metrics::set_name_index(index.versions(), index.bytes(), index.seq(), last.recorded_at_ms);
+        self.index = Arc::new(index);
+        Ok(())
     }
 
-    async fn run(&self, store: &dyn ViewStore, dir: Option<&Path>, index: &mut Index) -> Result<std::convert::Infallible, Error> {
-        let mut follower = Follower::new(store, TABLES.view, TABLES.feed);
-        let (mut saved, mut saved_at, mut recorded_at_ms) = (u64::from(index.seq()), Instant::now(), 0);
-        loop {
-            let opened = follower.open().await?;
-            if opened.is_new {
-                match recorded_at(&follower, &opened.view, index).await? {
-                    Some(at_ms) => recorded_at_ms = at_ms,
-                    None => {
-                        tracing::info!("the index of names is of another log and is built again");
-                        *index = Index::default();
-                        (saved, recorded_at_ms) = (0, 0);
-                        self.show(None);
-                    }
-                }
-            }
-            let checkpoint = opened.view.checkpoint().await?;
-            if u64::from(index.seq()) < checkpoint.seq.0 {
-                (*index, recorded_at_ms) = read_batch(&follower.reader(&opened.view), index.clone(), checkpoint.seq).await?;
-            }
-            let is_behind = u64::from(index.seq()) < checkpoint.seq.0;
-            // While the first changes are read, the index has only a part of the register.
-            if !is_behind || self.index().is_some() {
-                let shown = Arc::new(index.clone());
-                let built = Arc::clone(&shown);
-                // Once for all that was read, and before a check asks.
-                tokio::task::spawn_blocking(move || built.store_keys()).await?;
-                self.show(Some(shown));
-            }
-            metrics::set_name_index(index.versions(), index.bytes(), index.seq(), recorded_at_ms);
-            let unsaved = u64::from(index.seq()) - saved.min(u64::from(index.seq()));
-            let is_due = unsaved > SNAPSHOT_CHANGES_MIN.max(saved / SNAPSHOT_SHARE) || saved_at.elapsed() >= SNAPSHOT_AFTER;
-            if let Some(dir) = dir.filter(|_| unsaved > 0 && is_due && !is_behind) {
-                save(Arc::new(index.clone()), dir.to_owned()).await;
-                (saved, saved_at) = (u64::from(index.seq()), Instant::now());
-            }
-            if !is_behind {
-                let until_snapshot = if unsaved > 0 { SNAPSHOT_AFTER.saturating_sub(saved_at.elapsed()) } else { Duration::MAX };
-                opened.wait_past(&checkpoint, until_snapshot).await?;
-            }
+    fn bytes(&self) -> usize {
+        self.index.bytes()
+    }
+
+    fn clear(&mut self) -> Result<(), Problem> {
+        self.index = Arc::default();
+        Ok(())
+    }
+
+    fn unsaved_max(saved: Seq) -> u64 {
+        SNAPSHOT_CHANGES_MIN.max(saved.0 / SNAPSHOT_SHARE)
+    }
+
+    fn save(&mut self, _: Label) -> Result<(), Problem> {
+        if let Some(dir) = &self.dir {
+            save(&self.index, dir);
         }
+        Ok(())
     }
-}
-
-/// Returns the index after the next changes of the feed, up to `last`, without their keys, and when the last of them was recorded, in milliseconds since 1970.
-async fn read_batch(reader: &FeedReader, index: Index, last: Seq) -> Result<(Index, i64), Error> {
-    let first = Seq(u64::from(index.seq()) + 1);
-    let last = last.min(Seq(u64::from(index.seq()) + BATCH_CHANGES_MAX));
-    let (mut changes, mut origin, mut recorded_at_ms) = (Vec::new(), index.origin(), 0);
-    let (mut number, end) = (block_of(first), block_of(last));
-    while number <= end {
-        let numbers: Vec<u64> = (number..=end.min(number + BLOCKS_A_READ - 1)).collect();
-        number += BLOCKS_A_READ;
-        let blocks = reader.blocks(&numbers).await?;
-        (changes, origin, recorded_at_ms) = tokio::task::spawn_blocking(move || {
-            for block in &blocks {
-                for seq in first.max(block.first_seq()).up_to(block.last_seq().min(last)) {
-                    changes.extend(change(block, seq)?);
-                    if seq == last {
-                        origin = origin_of(block, seq);
-                        recorded_at_ms = block.recorded_at_seq(seq).unwrap_or_default();
-                    }
-                }
-            }
-            Ok::<_, Error>((changes, origin, recorded_at_ms))
-        })
-        .await??;
-    }
-    let seq = u32::try_from(last.0).map_err(|_| Error::TooLong)?;
-    let index = tokio::task::spawn_blocking(move || index.extend(changes, seq, origin)).await?;
-    Ok((index, recorded_at_ms))
-}
-
-/// Reads a change of a mark; `None` for a change that feeds leave out.
-fn change(block: &FeedBlock, seq: Seq) -> Result<Option<Change>, Error> {
-    let Some(element) = block.element(seq) else { return Ok(None) };
-    let Element { event, status_before, record } = serde_json::from_slice(&element).map_err(|error| Error::Element(seq, error))?;
-    // The register's serial numbers have eight digits.
-    let Some(serial) = record.serial.parse().ok().filter(|_| record.serial.len() == 8) else {
-        tracing::warn!(serial = record.serial, "a mark has no serial number of eight digits and is not compared");
-        return Ok(None);
-    };
-    let is_new = event == "new";
-    let was_live = !is_new && status_before.as_ref().map_or(record.is_live(), |status| status == LIVE);
-    let after = record.counts().then(|| ComparedMark {
-        classes: classes_of(&record),
-        is_live: record.is_live(),
-        text: record.mark,
-        pseudo_marks: record.pseudo_marks,
-    });
-    let seq = u32::try_from(seq.0).map_err(|_| Error::TooLong)?;
-    Ok(Some(Change { seq, serial, is_new, was_live, after }))
-}
-
-/// A number by which a log is recognised: from a change and the time when it was recorded.
-fn origin_of(block: &FeedBlock, seq: Seq) -> u64 {
-    let mut bytes = block.recorded_at_seq(seq).unwrap_or_default().to_be_bytes().to_vec();
-    bytes.extend_from_slice(&block.element(seq).unwrap_or_default());
-    Hash32::of(&bytes).0.first_chunk::<8>().map_or(0, |bytes| u64::from_be_bytes(*bytes))
-}
-
-/// When the last change of the index was recorded, in milliseconds since 1970; `None` if the view does not have the same change there: it is of
-/// another log.
-async fn recorded_at(follower: &Follower<'_>, view: &Arc<dyn View>, index: &Index) -> Result<Option<i64>, view_store::Error> {
-    let seq = Seq(u64::from(index.seq()));
-    if seq == Seq(0) {
-        return Ok(Some(0));
-    }
-    let Some(block) = follower.block(view, seq).await? else { return Ok(None) };
-    Ok((origin_of(&block, seq) == index.origin()).then(|| block.recorded_at_seq(seq).unwrap_or_default()))
-}
-
-fn report(error: &Error) {
-    let cause: Option<&dyn std::error::Error> = std::error::Error::source(error);
-    tracing::warn!(%error, cause, "the index of names stopped and follows the feed again");
 }
 
 /// Reads the snapshot; an empty index if there is none that can be used.
@@ -232,9 +134,8 @@ fn load(dir: &Path) -> Index {
 }
 
 /// Writes the snapshot. A failure is logged: the next start builds the index.
-async fn save(index: Arc<Index>, dir: PathBuf) {
-    let written = tokio::task::spawn_blocking(move || write(&index, &dir)).await;
-    if let Err(error) = written.unwrap_or_else(|error| Err(std::io::Error::other(error))) {
+pub(super) fn save(index: &Index, dir: &Path) {
+    if let Err(error) = write(index, dir) {
         tracing::warn!(%error, "the snapshot of the index of names cannot be written");
     }
 }

@@ -6,6 +6,8 @@ use feed::testing::World;
 use marks::{Classes, Mark};
 
 use super::*;
+use crate::operations::register::Register;
+use crate::record::TABLES;
 
 /// The mark in the feed.
 const RECORDED: &str = "VELTRAXON";
@@ -24,7 +26,7 @@ async fn world() -> World {
 async fn follow_until_shown(world: &World, dir: &Path) -> Arc<Index> {
     let register = Arc::new(Register::default());
     let following = tokio::spawn(Arc::clone(&register).follow(world.store.clone(), Some(dir.to_owned())));
-    register.upto.subscribe().wait_for(|upto| *upto == Some(Seq(1))).await.unwrap();
+    register.follower.wait_shown(Seq(1)).await;
     following.abort();
     register.index().unwrap()
 }
@@ -49,7 +51,7 @@ async fn a_restart_begins_with_the_snapshot() {
     let dir = world.dir.path().join("cache");
     let built = follow_until_shown(&world, &dir).await;
     assert_eq!(marks_in(&built), [true, false]);
-    save(Arc::clone(&built), dir.clone()).await;
+    save(&built, &dir);
     let saved = load(&dir);
     assert_eq!((saved.seq(), saved.origin(), saved.versions(), marks_in(&saved)), (1, built.origin(), 1, [true, false]));
     write(&other_index(1, built.origin()), &dir).unwrap();
