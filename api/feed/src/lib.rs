@@ -14,7 +14,6 @@ pub mod filter;
 mod filtered_pages;
 pub mod follower;
 pub mod free;
-pub mod generations;
 pub mod history;
 pub mod internal;
 mod late_news;

@@ -7,21 +7,22 @@
 
 use std::collections::{BTreeSet, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use feed::Source;
-use feed::generations::Follower;
-use feed::names::values_of;
+use feed::filter::Element;
+use feed::follower::{Follower, Label, Structure, panicked};
+use feed::names::stored_values;
 use feed::position::{Position, position};
-use filter_values::sorted_values::SortedValues;
+use feed::{Feeds, Source};
 use matching::company::{CompanyName, Grade, compare};
-use operation::context::{Context, Part, store_problem};
+use operation::context::{Context, Part};
 use operation::problem::Problem;
 use reads::registration::TaskContext;
-use schemas::error_code::ErrorCode;
+use schemas::position::Seq;
 use schemas::topics::{AWARDS as AWARD_FACTS, CHANGES_AWARDS};
 use schemas::views::awards::{Award, TABLES as AWARD_TABLES};
+use schemas::views::records::Record;
+use view_store::View;
 
 /// The changes of the awards service.
 pub(super) const AWARDS: Source = Source::of_records(&AWARD_TABLES, &CHANGES_AWARDS, &[AWARD_FACTS]);
@@ -34,21 +35,22 @@ const NAMES_MAX: usize = 10 * NAMES_PER_SEARCH;
 const BYTES_MAX: usize = 64 << 20;
 /// What a name needs besides its letters: its place, its hash and its keys.
 const NAME_BYTES: usize = 96;
-/// How often the names of new awards are read at most, and how long reading pauses after a failure.
-const READ_PAUSE: Duration = Duration::from_secs(5);
+/// The dimension of the names.
+const DIMENSION: &str = "recipient";
 
 /// The names of recipients that a process keeps.
 #[derive(Default)]
-struct Recipients(Mutex<KnownRecipients>);
+struct Recipients(Arc<Follower<SharedRecipients>>);
 
 impl Part for Recipients {}
+
+/// The names of recipients. They only become more, so that questions about earlier positions share them.
+#[derive(Clone, Default)]
+struct SharedRecipients(Arc<Mutex<KnownRecipients>>);
 
 /// The names of the recipients of one generation.
 #[derive(Default)]
 struct KnownRecipients {
-    generation: Option<u64>,
-    /// How many names the generation had when they were read last.
-    count: usize,
     bytes: usize,
     /// Whether names were left out for their bytes.
     is_cut: bool,
@@ -57,6 +59,47 @@ struct KnownRecipients {
     names: Vec<Box<str>>,
     /// The hash of each exact key with the number of a name that has it, sorted.
     by_key: Vec<(u64, u32)>,
+}
+
+impl Structure for SharedRecipients {
+    type Origin = ();
+    type Change = Vec<String>;
+
+    const NAME: &'static str = "the list of recipients";
+    const BYTES_MAX: usize = BYTES_MAX;
+
+    async fn begin((): (), view: Arc<dyn View>, seq: Seq) -> Result<(Self, Label), Problem> {
+        let stored = stored_values(&*view, &AWARD_TABLES, DIMENSION).await?;
+        // Reading hundreds of thousands of names takes long and must not block other tasks.
+        let read = tokio::task::spawn_blocking(move || {
+            let this = Self::default();
+            this.lock().take_in(stored.iter(), BYTES_MAX);
+            this
+        });
+        Ok((read.await.map_err(|error| panicked::<Self>(&error))?, Label::of_rows(seq)))
+    }
+
+    fn read(_: Seq, element: &[u8]) -> Result<Option<Vec<String>>, serde_json::Error> {
+        let change: Element<Award> = serde_json::from_slice(element)?;
+        let terms = change.record.terms().into_iter().filter(|term| term.dimension == DIMENSION);
+        Ok(Some(terms.map(|term| term.value).collect()))
+    }
+
+    /// Adds names. Those that do not fit are left out, so that the bytes are never more than they may be.
+    fn add(&mut self, changes: Vec<Vec<String>>, _: Label, _: bool) -> Result<(), Problem> {
+        self.lock().take_in(changes.iter().flatten().map(String::as_str), BYTES_MAX);
+        Ok(())
+    }
+
+    fn bytes(&self) -> usize {
+        self.lock().bytes
+    }
+}
+
+impl SharedRecipients {
+    fn lock(&self) -> MutexGuard<'_, KnownRecipients> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// The names that match a name.
@@ -78,38 +121,22 @@ pub(super) fn is_named(company: &CompanyName, recipient: &str) -> bool {
 /// # Errors
 /// When the names cannot be read.
 pub(super) async fn named(ctx: &Context, at: &Position, company: CompanyName) -> Result<Named, Problem> {
-    with_names(ctx, at, move |known| known.matching(&company)).await
+    let known = known_at(ctx, at).await?;
+    // Comparing names takes long and must not block other tasks.
+    let compared = tokio::task::spawn_blocking(move || known.lock().matching(&company));
+    compared.await.map_err(|error| panicked::<SharedRecipients>(&error))
 }
 
-/// What a function makes of the names of recipients, which are read up to a position of the awards service before.
-async fn with_names<T: Send + 'static>(
-    ctx: &Context,
-    at: &Position,
-    make: impl FnOnce(&KnownRecipients) -> T + Send + 'static,
-) -> Result<T, Problem> {
-    let values = values_of::<Award>(ctx, &AWARDS, &AWARD_TABLES, at, "recipient").await?;
-    let (recipients, generation) = (Recipients::of(ctx), at.view.generation());
-    // Reading hundreds of thousands of names takes long and must not block other tasks.
-    let made = tokio::task::spawn_blocking(move || {
-        let mut known = recipients.0.lock().unwrap_or_else(PoisonError::into_inner);
-        known.take_in(generation, &values, BYTES_MAX);
-        make(&known)
-    });
-    made.await.map_err(|error| {
-        tracing::error!(%error, "comparing the names of recipients panicked");
-        Problem::new(ErrorCode::Internal, "the names of recipients could not be compared")
-    })
-}
-
-/// Reads the names of the recipients of all awards that are recorded and were not read yet.
-async fn read_names(ctx: &Context) -> Result<(), Problem> {
-    let at = position(ctx, &AWARDS, None).await?;
-    with_names(ctx, &at, |_| ()).await
+/// The names of recipients, which are read up to a position of the awards service before.
+async fn known_at(ctx: &Context, at: &Position) -> Result<Arc<SharedRecipients>, Problem> {
+    let reader = Feeds::of(ctx).reader(&AWARDS, Arc::clone(&at.view));
+    Recipients::of(ctx).0.at(&reader, at.last, &()).await
 }
 
 /// Reads the names of recipients before the process is ready. After a failure the first question reads them.
 pub(crate) async fn prepare(ctx: Arc<Context>) {
-    if let Err(problem) = read_names(&ctx).await {
+    let read = async { known_at(&ctx, &position(&ctx, &AWARDS, None).await?).await };
+    if let Err(problem) = read.await {
         tracing::warn!(problem = problem.detail, "the names of recipients cannot be read now, the first question by name reads them");
     }
 }
@@ -117,43 +144,17 @@ pub(crate) async fn prepare(ctx: Arc<Context>) {
 /// Reads the names of the recipients of new awards until the server stops.
 pub(crate) async fn keep_names(given: Arc<TaskContext>) {
     let ctx = &given.context;
+    let recipients = Recipients::of(ctx);
     tokio::select! {
-        () = follow(ctx) => {}
+        () = recipients.0.follow(&*ctx.store, AWARD_TABLES.view, AWARD_TABLES.feed, ()) => {}
         () = ctx.stopped() => {}
     }
 }
 
-/// Reads the names of the recipients of new awards until the future is dropped. Failures are logged and retried.
-async fn follow(ctx: &Context) {
-    let mut follower = Follower::new(&*ctx.store, AWARD_TABLES.view, AWARD_TABLES.feed);
-    loop {
-        if let Err(problem) = follow_once(ctx, &mut follower).await {
-            tracing::warn!(problem = problem.detail, "the names of recipients cannot be read now, will retry");
-        }
-        tokio::time::sleep(READ_PAUSE).await;
-    }
-}
-
-/// Reads the names that are recorded, and waits for further awards or another generation.
-async fn follow_once(ctx: &Context, follower: &mut Follower<'_>) -> Result<(), Problem> {
-    let opened = follower.open().await.map_err(store_problem)?;
-    let checkpoint = opened.view.checkpoint().await.map_err(store_problem)?;
-    read_names(ctx).await?;
-    opened.wait_past(&checkpoint, Duration::MAX).await.map_err(store_problem)
-}
-
 impl KnownRecipients {
-    /// Reads the names of a generation that were not read yet.
-    fn take_in(&mut self, generation: u64, values: &SortedValues, bytes_max: usize) {
-        if self.generation != Some(generation) {
-            *self = Self { generation: Some(generation), ..Self::default() };
-        }
-        // The names of a generation only become more.
-        if values.len() <= self.count {
-            return;
-        }
-        self.count = values.len();
-        for value in values.iter() {
+    /// Adds the names that were not read yet, as far as they fit.
+    fn take_in<'a>(&mut self, names: impl Iterator<Item = &'a str>, bytes_max: usize) {
+        for value in names {
             let hash = hash_of(value);
             if self.seen.contains(&hash) {
                 continue;
@@ -172,7 +173,8 @@ impl KnownRecipients {
                 self.by_key.extend(company.exact_keys().iter().map(|key| (hash_of(key), number)));
             }
         }
-        self.by_key.sort_unstable();
+        // Few are new, and the others are sorted.
+        self.by_key.sort();
     }
 
     /// The names that are exactly that of a company.
@@ -208,7 +210,10 @@ mod tests {
         let world = World::new().await;
         let ctx = world.context(START_MS);
         let mut awards = RecordView::<Award>::new(&*world.store, &AWARD_TABLES).await;
-        let known = || Recipients::of(&ctx).0.lock().unwrap().names.iter().map(|name| String::from(&**name)).collect::<Vec<_>>();
+        let known = || {
+            let (known, _) = Recipients::of(&ctx).0.now().unwrap();
+            known.lock().names.iter().map(|name| String::from(&**name)).collect::<Vec<_>>()
+        };
         for (id, recipient, expected) in [("A", "Acme LLC", &["acme llc"][..]), ("B", "Zenith Corp", &["acme llc", "zenith corp"])] {
             awards.change(START_MS, &Award { id: id.into(), recipient: recipient.into(), ..Award::default() });
             awards.commit().await;
@@ -217,31 +222,24 @@ mod tests {
         }
     }
 
-    fn values(names: &[&str]) -> SortedValues {
-        names.iter().map(|name| (*name).to_owned()).collect()
-    }
-
     fn found(known: &KnownRecipients, name: &str) -> (String, bool) {
         let named = known.matching(&CompanyName::new(name).unwrap());
         (named.names.join(","), named.is_cut)
     }
 
     /// Proves that every name that is exactly the given one is found, in whatever words, order and legal form, and no other; and that names that awards
-    /// bring later are found, those of another generation not.
+    /// bring later are found.
     #[test]
     fn exact_names_are_found() {
         let mut known = KnownRecipients::default();
-        let first = values(&["bluestar inc.", "blue star llc", "star blue", "blue sky llc", "--", "blue stars"]);
-        known.take_in(1, &first, BYTES_MAX);
+        let first = ["bluestar inc.", "blue star llc", "star blue", "blue sky llc", "--", "blue stars"];
+        known.take_in(first.into_iter(), BYTES_MAX);
         assert_eq!(found(&known, "BLUE STAR"), ("blue star llc,bluestar inc.,star blue".to_owned(), false));
         assert_eq!(found(&known, "Bluestar Ltd"), ("blue star llc,bluestar inc.".to_owned(), false));
         assert_eq!(found(&known, "BLUE").0, "");
-        let later: SortedValues = first.iter().chain(["b.l.u.e. star", "blue star corp"]).map(str::to_owned).collect();
-        known.take_in(1, &later, BYTES_MAX);
+        known.take_in(first.into_iter().chain(["b.l.u.e. star", "blue star corp"]), BYTES_MAX);
         assert!(found(&known, "BLUE STAR").0.contains("blue star corp,blue star llc"), "{:?}", found(&known, "BLUE STAR"));
         assert_eq!(known.names.len(), known.seen.len() - 1, "a name without words is read once and not kept");
-        known.take_in(2, &values(&["blue star llc"]), BYTES_MAX);
-        assert_eq!(found(&known, "BLUE STAR"), ("blue star llc".to_owned(), false));
     }
 
     /// Proves that spellings which later awards bring displace none of those that a company had, so that evidence of an earlier time stays the same.
@@ -250,12 +248,12 @@ mod tests {
         // A name with more blanks is earlier in the order.
         let spelled = |blanks: usize| format!("acme{}llc", " ".repeat(blanks));
         let mut known = KnownRecipients::default();
-        let earlier: SortedValues = (1..=NAMES_PER_SEARCH + 2).map(spelled).collect();
-        known.take_in(1, &earlier, BYTES_MAX);
+        let earlier: Vec<String> = (1..=NAMES_PER_SEARCH + 2).map(spelled).collect();
+        known.take_in(earlier.iter().map(String::as_str), BYTES_MAX);
         let before = known.matching(&CompanyName::new("ACME").unwrap());
         assert_eq!((before.names.len(), before.is_cut), (NAMES_PER_SEARCH + 2, false));
-        let later: SortedValues = (1..=2 * NAMES_PER_SEARCH).map(spelled).collect();
-        known.take_in(1, &later, BYTES_MAX);
+        let later: Vec<String> = (1..=2 * NAMES_PER_SEARCH).map(spelled).collect();
+        known.take_in(later.iter().map(String::as_str), BYTES_MAX);
         let after = known.matching(&CompanyName::new("ACME").unwrap());
         assert!(after.names.len() > before.names.len() && before.names.iter().all(|name| after.names.contains(name)));
         assert!(!after.is_cut);
@@ -266,17 +264,17 @@ mod tests {
     #[test]
     fn what_is_left_out_is_said() {
         let forms = ["llc", "inc", "inc.", "ltd", "corp"];
-        let many: SortedValues =
+        let many: Vec<String> =
             (0..=NAMES_MAX).map(|at| format!("acme{}{}", " ".repeat(at / forms.len() + 1), forms[at % forms.len()])).collect();
         let mut known = KnownRecipients::default();
-        known.take_in(1, &many, BYTES_MAX);
+        known.take_in(many.iter().map(String::as_str), BYTES_MAX);
         let named = known.matching(&CompanyName::new("ACME").unwrap());
         assert_eq!((named.names.len(), named.is_cut), (NAMES_MAX, true));
 
         let mut known = KnownRecipients::default();
-        known.take_in(1, &values(&["acme llc", "zenith llc"]), 2 * NAME_BYTES);
+        known.take_in(["acme llc", "zenith llc"].into_iter(), 2 * NAME_BYTES);
         assert_eq!((found(&known, "ACME"), found(&known, "ZENITH")), (("acme llc".to_owned(), true), (String::new(), true)));
-        known.take_in(1, &values(&["acme llc", "yard llc", "zenith llc"]), 2 * NAME_BYTES);
+        known.take_in(["acme llc", "yard llc", "zenith llc"].into_iter(), 2 * NAME_BYTES);
         assert_eq!((known.names.len(), known.is_cut), (1, true));
     }
 }
