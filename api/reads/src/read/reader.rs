@@ -1,6 +1,7 @@
 //! What a read works with: a service's changes and records at one position, and the notes of the answer.
 
 use std::marker::PhantomData;
+use std::sync::Arc;
 
 use feed::Feeds;
 use feed::filter::{Criteria, Element, Filter, Named};
@@ -169,7 +170,7 @@ impl<S: WatchableFeed> Reader<S> {
 
     /// The context of the call.
     #[must_use]
-    pub fn context(&self) -> &Context {
+    pub fn context(&self) -> &Arc<Context> {
         &self.call.context
     }
 

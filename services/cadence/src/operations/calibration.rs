@@ -39,7 +39,7 @@ pub(crate) fn shown_days(stats: &DayStats) -> (String, String) {
 fn score(catalog: &Catalog, stats: &DayStats) -> Report {
     let mut report = Report { day: stats.day, ..Report::default() };
     let Some((from, to)) = stats.given_days() else { return report };
-    for entry in catalog.entries.values() {
+    for entry in catalog.items.entries.values() {
         score_item(&mut report, catalog, entry, &(from..=to));
     }
     report

@@ -1,19 +1,22 @@
 //! The items of a niche at a position, with what answers need of them. A process keeps them for the newest position and brings them up to date
-//! from the changes since; for an earlier position they are read and kept for a while.
+//! from the changes since; for an earlier position they are read, and their catalog is kept for a while.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crate::record::{DAY_MS, Item, NicheStats, Restock, StoreState, TABLES, VariantRestock, board, gaps, millis, niche_key, store_key};
-use feed::filter::Criteria;
+use feed::Feeds;
+use feed::filter::Element;
+use feed::follower::{Follower, Label, Structure};
+use feed::latest::{LatestAt, PositionKey};
 use feed::places::{Segment, Total, Walk};
 use feed::position::Position;
-use feed::query::{DIGEST_MAX, newest};
 use operation::context::{Context, Part, store_problem, stored};
 use operation::problem::Problem;
 use reads::read::hidden_note;
 use schemas::key;
 use schemas::position::Seq;
+use view_store::View;
 
 use super::prediction::{Basis, missing_share};
 use super::report::Report;
@@ -33,19 +36,37 @@ const PAST_MAX: usize = 8;
 /// The catalogs that a process keeps.
 #[derive(Default)]
 pub struct Catalogs {
-    newest: Mutex<HashMap<String, Arc<Catalog>>>,
+    niches: Mutex<HashMap<String, Arc<FollowedNiche>>>,
     past: Mutex<Vec<Arc<Catalog>>>,
 }
 
 impl Part for Catalogs {}
 
-/// The items of a niche at a position.
+/// The items of a niche, and the last catalog that was made of them.
+#[derive(Default)]
+struct FollowedNiche {
+    items: Arc<Follower<Items>>,
+    newest: LatestAt<PositionKey, Arc<Catalog>>,
+}
+
+/// The items of a niche at a position, with the state of their stores and the statistics of the niche.
 #[derive(Clone, Debug)]
 pub struct Catalog {
+    at: PositionKey,
+    pub(crate) items: Arc<Items>,
+    /// The state of their stores, which does not depend on the position.
+    stores: HashMap<String, Arc<StoreState>>,
+    /// The statistics of the niche.
+    pub(crate) stats: Arc<NicheStats>,
+    /// How well forecasts for the items fitted; computed when it is first asked for.
+    pub(crate) report: Arc<OnceLock<Report>>,
+}
+
+/// The items of a niche.
+#[derive(Clone, Debug)]
+pub struct Items {
     pub(crate) niche: String,
-    generation: u64,
-    /// Which keys were suppressed when the items were read.
-    rendition: u64,
+    /// The last change that they are of.
     seq: Seq,
     /// The items that are at their stores, by id.
     pub(crate) entries: BTreeMap<String, Arc<KnownItem>>,
@@ -53,14 +74,8 @@ pub struct Catalog {
     hidden: BTreeSet<String>,
     /// How many more items are of suppressed stores. What remains of their ids is the number of the product, which items of several stores can have.
     hidden_of_stores: usize,
-    /// The state of their stores, which does not depend on the position.
-    stores: HashMap<String, Arc<StoreState>>,
-    /// The statistics of the niche.
-    pub(crate) stats: Arc<NicheStats>,
     /// Whether the niche has more items than are read.
     is_cut: bool,
-    /// How well forecasts for the items fitted; computed when it is first asked for.
-    pub(crate) report: Arc<OnceLock<Report>>,
 }
 
 /// What answers need of an item. Times are in milliseconds since 1970.
@@ -135,51 +150,32 @@ impl KnownItem {
             last_sold_out: item.last_sold_out,
         }
     }
+
+    /// About how many bytes of memory the item needs.
+    fn bytes(&self) -> usize {
+        let texts = [&self.title, &self.url].into_iter().chain(&self.words).map(|text| size_of::<String>() + text.len());
+        let times = [&self.events, &self.counted].into_iter().chain(self.variants.iter().map(|variant| &variant.events));
+        2 * size_of::<Self>() + texts.sum::<usize>() + times.map(|times| size_of::<KnownVariant>() + 8 * times.len()).sum::<usize>()
+    }
 }
 
-impl Catalog {
-    /// Returns the items of a niche at a position.
-    ///
-    /// # Errors
-    /// When rows cannot be read.
-    pub(crate) async fn of(ctx: &Context, at: &Position, niche: &str) -> Result<Arc<Self>, Problem> {
-        let catalogs = Catalogs::of(ctx);
-        let generation = at.view.generation();
-        let rendition = at.view.rendition();
-        let is_of_view = |known: &Arc<Self>| known.generation == generation && known.rendition == rendition;
-        let is_here = |known: &Arc<Self>| known.niche == niche && is_of_view(known) && known.seq == at.seq;
-        let newest = lock(&catalogs.newest).get(niche).cloned();
-        if let Some(known) = newest.clone().filter(is_here).or_else(|| lock(&catalogs.past).iter().find(|known| is_here(known)).cloned()) {
-            return Ok(known);
-        }
-        let earlier = newest.filter(|known| is_of_view(known) && known.seq < at.seq);
-        let updated = match earlier {
-            Some(earlier) => earlier.advanced(ctx, at).await?,
-            None => None,
-        };
-        let catalog = match updated {
-            Some(catalog) => catalog,
-            None => Self::read(ctx, at, niche).await?,
-        };
-        let catalog = Arc::new(catalog);
-        if at.is_latest() {
-            lock(&catalogs.newest).insert(niche.to_owned(), Arc::clone(&catalog));
-        } else {
-            let mut past = lock(&catalogs.past);
-            past.truncate(PAST_MAX - 1);
-            past.insert(0, Arc::clone(&catalog));
-        }
-        Ok(catalog)
-    }
+impl Structure for Items {
+    /// The niche at a position.
+    type Origin = (Arc<Context>, Position, String);
+    type Change = Item;
 
-    async fn read(ctx: &Context, at: &Position, niche: &str) -> Result<Self, Problem> {
-        let list = board(niche);
+    const NAME: &'static str = "the catalog of items";
+    const BYTES_MAX: usize = 512 << 20;
+    const BEHIND_MAX: u64 = 2_000;
+
+    async fn begin((ctx, at, niche): Self::Origin, _: Arc<dyn View>, _: Seq) -> Result<(Self, Label), Problem> {
+        let list = board(&niche);
         let (mut entries, mut hidden, mut hidden_of_stores) = (BTreeMap::new(), BTreeSet::new(), 0);
         let (mut after, mut is_cut) = (None::<String>, false);
         loop {
             let part = Segment { buckets: 0..=0, ranks: 0..=0 };
             let walk = Walk { list: &list, part, filter: "", limit: 1_000, after: after.as_deref() };
-            let page = CadenceRules::FEED.ranked::<Item>(ctx, at, walk, None, Total::Counted).await?;
+            let page = CadenceRules::FEED.ranked::<Item>(&ctx, &at, walk, None, Total::Counted).await?;
             for item in page.items {
                 if is_of_hidden_store(&item) {
                     hidden_of_stores += 1;
@@ -198,73 +194,97 @@ impl Catalog {
                 break;
             }
         }
-        let empty = Self {
-            niche: niche.to_owned(),
-            generation: at.view.generation(),
-            rendition: at.view.rendition(),
-            seq: at.seq,
-            entries,
-            hidden,
-            hidden_of_stores,
-            stores: HashMap::new(),
-            stats: Arc::default(),
-            is_cut,
-            report: Arc::default(),
-        };
-        empty.read_states(at).await
+        Ok((Self { niche, seq: at.seq, entries, hidden, hidden_of_stores, is_cut }, Label::of_rows(at.seq)))
     }
 
-    /// Returns the catalog at a later position; `None` if too much has changed since.
-    async fn advanced(&self, ctx: &Context, at: &Position) -> Result<Option<Self>, Problem> {
-        let all = Criteria::new(Vec::new(), |_| true);
-        let found = newest::<Item>(ctx, &CadenceRules::FEED, at, all, self.seq, DIGEST_MAX).await?;
+    fn read(_: Seq, element: &[u8]) -> Result<Option<Item>, serde_json::Error> {
+        let change: Element<Item> = serde_json::from_slice(element)?;
+        Ok(Some(change.record))
+    }
+
+    fn can_add(&self, changes: &[Item]) -> bool {
         // Which item of a hidden store changed cannot be seen, and so not whether it was counted: all are counted again.
         let is_uncounted = |item: &Item| is_of_hidden_store(item) && (item.niche == self.niche || self.hidden_of_stores > 0);
-        if found.sums_note().is_some() || self.is_cut || found.changes.iter().any(|change| is_uncounted(&change.record)) {
-            return Ok(None);
-        }
-        let mut next = Self { seq: at.seq, report: Arc::default(), ..self.clone() };
-        // The newest change of an item comes first.
-        for change in found.changes.into_iter().rev() {
-            let item = change.record;
-            next.entries.remove(&item.id);
-            next.hidden.remove(&item.id);
-            let is_here = item.niche == self.niche && !item.withdrawn;
-            if is_here && item.suppressed {
-                next.hidden.insert(item.id);
-            } else if is_here {
-                next.entries.insert(item.id.clone(), Arc::new(KnownItem::new(item)));
-            }
-        }
-        next.is_cut = next.entries.len() > ITEMS_MAX;
-        Ok(Some(next.read_states(at).await?))
+        !self.is_cut && !changes.iter().any(is_uncounted)
     }
 
-    async fn read_states(mut self, at: &Position) -> Result<Self, Problem> {
+    fn add(&mut self, changes: Vec<Item>, last: Label, _: bool) -> Result<(), Problem> {
+        for item in changes {
+            self.entries.remove(&item.id);
+            self.hidden.remove(&item.id);
+            let is_here = item.niche == self.niche && !item.withdrawn;
+            if is_here && item.suppressed {
+                self.hidden.insert(item.id);
+            } else if is_here {
+                self.entries.insert(item.id.clone(), Arc::new(KnownItem::new(item)));
+            }
+        }
+        self.is_cut |= self.entries.len() > ITEMS_MAX;
+        self.seq = last.seq;
+        Ok(())
+    }
+
+    fn bytes(&self) -> usize {
+        self.entries.values().map(|entry| entry.bytes()).sum()
+    }
+}
+
+impl Catalog {
+    /// Returns the items of a niche at a position.
+    ///
+    /// # Errors
+    /// When rows cannot be read.
+    pub(crate) async fn of(ctx: &Arc<Context>, at: &Position, niche: &str) -> Result<Arc<Self>, Problem> {
+        let catalogs = Catalogs::of(ctx);
+        let followed = Arc::clone(lock(&catalogs.niches).entry(niche.to_owned()).or_default());
+        let is_here = |known: &&Arc<Self>| known.items.niche == niche && known.at == at.key();
+        if let Some(known) = followed.newest.read(&at.key(), Arc::clone).or_else(|| lock(&catalogs.past).iter().find(is_here).cloned()) {
+            return Ok(known);
+        }
+        let reader = Feeds::of(ctx).reader(&CadenceRules::FEED.source, Arc::clone(&at.view));
+        let origin = (Arc::clone(ctx), at.clone(), niche.to_owned());
+        let mut items = followed.items.at(&reader, at.seq, &origin).await?;
+        if items.seq > at.seq {
+            // An earlier position has other items, which are read alone.
+            items = Arc::new(Items::begin(origin, Arc::clone(&at.view), at.seq).await?.0);
+        }
+        let catalog = Arc::new(Self::of_items(at, items).await?);
+        if at.is_latest() {
+            followed.newest.set(at.key(), Arc::clone(&catalog));
+        } else {
+            let mut past = lock(&catalogs.past);
+            past.truncate(PAST_MAX - 1);
+            past.insert(0, Arc::clone(&catalog));
+        }
+        Ok(catalog)
+    }
+
+    /// Reads the state of the stores and the statistics.
+    async fn of_items(at: &Position, items: Arc<Items>) -> Result<Self, Problem> {
         let table = TABLES.state;
-        let mut hosts: Vec<String> = self.entries.values().map(|entry| entry.store.clone()).collect();
+        let mut hosts: Vec<String> = items.entries.values().map(|entry| entry.store.clone()).collect();
         hosts.sort_unstable();
         hosts.dedup();
         let mut keys: Vec<_> = hosts.iter().map(|host| key![store_key(host)]).collect();
-        keys.push(key![niche_key(&self.niche)]);
+        keys.push(key![niche_key(&items.niche)]);
         let mut rows = at.view.get_many(table, &keys).await.map_err(store_problem)?;
-        self.stats = Arc::new(match rows.pop().flatten() {
+        let stats = Arc::new(match rows.pop().flatten() {
             Some(row) => stored::<NicheStats>(table, &row)?,
             None => NicheStats::default(),
         });
-        self.stores = HashMap::new();
+        let mut stores = HashMap::new();
         for (host, row) in hosts.into_iter().zip(rows) {
             if let Some(row) = row {
-                self.stores.insert(host, Arc::new(stored::<StoreState>(table, &row)?));
+                stores.insert(host, Arc::new(stored::<StoreState>(table, &row)?));
             }
         }
-        Ok(self)
+        Ok(Self { at: at.key(), items, stores, stats, report: Arc::default() })
     }
 
     /// What answers say about the items that they leave out.
     pub(crate) fn notes(&self) -> impl Iterator<Item = String> {
-        let cut = self.is_cut.then(|| format!("the niche has more than {ITEMS_MAX} items; the others are left out"));
-        cut.into_iter().chain(hidden_note("items", self.hidden.len() + self.hidden_of_stores))
+        let cut = self.items.is_cut.then(|| format!("the niche has more than {ITEMS_MAX} items; the others are left out"));
+        cut.into_iter().chain(hidden_note("items", self.items.hidden.len() + self.items.hidden_of_stores))
     }
 
     /// The state of a store; an empty one if it is unknown.
@@ -291,7 +311,7 @@ impl Catalog {
         let now_ms = at.now.as_millisecond();
         let last = |(host, store): (&String, &Arc<StoreState>)| Some((host.clone(), store.last_complete_before(now_ms + 1)?));
         let last_polls: HashMap<String, i64> = self.stores.iter().filter_map(last).collect();
-        self.entries.values().filter_map(move |entry| Ranked::new(entry, *last_polls.get(&entry.store)?, now_ms))
+        self.items.entries.values().filter_map(move |entry| Ranked::new(entry, *last_polls.get(&entry.store)?, now_ms))
     }
 
     /// A page of the board at a position, the most often restocked first: the items after a place, and whether more follow.

@@ -68,7 +68,7 @@ impl Read for Arguments {
         for (key, KnownNiche { label, stores }) in known(reader.context(), &reader.at).await? {
             let catalog = Catalog::of(reader.context(), &reader.at, &key).await?;
             let ranked = catalog.ranked(&reader.at).count();
-            niches.push(Niche { label, stores: stores.len(), items: catalog.entries.len(), ranked, key });
+            niches.push(Niche { label, stores: stores.len(), items: catalog.items.entries.len(), ranked, key });
         }
         Ok(Listed { count: niches.len(), niches, polled: PolledThrough::read(reader).await? })
     }

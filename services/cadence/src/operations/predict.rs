@@ -241,7 +241,7 @@ async fn by_id(reader: &mut Reader<Cadence>, id: &str) -> Result<Matches, Proble
         let notes: String = catalog.notes().map(|note| format!("; {note}")).collect();
         Problem::new(ErrorCode::NotFound, format!("the item {id:?} is not at its store now{notes}")).about("item")
     };
-    let entry = catalog.entries.get(&id).cloned().ok_or_else(gone)?;
+    let entry = catalog.items.entries.get(&id).cloned().ok_or_else(gone)?;
     Ok(Matches { catalog, entries: vec![entry] })
 }
 
@@ -256,10 +256,10 @@ async fn by_query(reader: &mut Reader<Cadence>, key: &str, query: &str, store: O
     let catalog = Catalog::of(reader.context(), &reader.at, &niche).await?;
     catalog.notes().for_each(|note| reader.note(note));
     let fits = |entry: &&Arc<KnownItem>| store.as_deref().is_none_or(|store| entry.store == store) && have(&entry.words, &wanted);
-    let mut entries: Vec<Arc<KnownItem>> = catalog.entries.values().filter(fits).cloned().collect();
+    let mut entries: Vec<Arc<KnownItem>> = catalog.items.entries.values().filter(fits).cloned().collect();
     entries.sort_by_cached_key(|entry| rank(entry, &wanted));
     if entries.is_empty() {
-        let titles: SortedValues = catalog.entries.values().map(|entry| entry.title.to_lowercase()).collect();
+        let titles: SortedValues = catalog.items.entries.values().map(|entry| entry.title.to_lowercase()).collect();
         let nearest: Vec<String> = nearest_values(query, &titles, ALTERNATIVES_MAX).into_iter().map(|title| format!("{title:?}")).collect();
         let of_store = store.as_ref().map_or_else(String::new, |store| format!(" at {store}"));
         let hint = if nearest.is_empty() { String::new() } else { format!("; the nearest are {}", nearest.join(", ")) };
@@ -302,7 +302,7 @@ impl PredictedItem {
             id: entry.id.clone(),
             item: entry.title.clone(),
             store: entry.store.clone(),
-            niche: self.catalog.niche.clone(),
+            niche: self.catalog.items.niche.clone(),
             variant: self.variant.as_ref().map(|variant| variant.title.clone()).unwrap_or_default(),
             url: entry.url.clone(),
         }
@@ -323,7 +323,7 @@ impl PredictedItem {
         let stats = self.catalog.stats.at(now_ms);
         let (from, to) = shown_days(&stats);
         Fit {
-            niche: self.catalog.niche.clone(),
+            niche: self.catalog.items.niche.clone(),
             forecasts: stats.given,
             coverage: stats.coverage().map(|coverage| Number::rounded(coverage, 4)),
             from,
