@@ -21,6 +21,7 @@ use schemas::position::Seq;
 use tokio::sync::Semaphore;
 use view_store::ViewStore;
 
+pub(crate) use self::follow::position_of;
 use self::follow::{SavedIndex, save};
 
 /// How many checks run at the same time at most, on any number of cores.
@@ -129,11 +130,6 @@ impl Register {
             Problem::new(ErrorCode::Internal, "the name cannot be compared")
         })
     }
-}
-
-/// A position as the index has it. The index refuses to follow a log with more changes.
-pub(crate) fn position_of(seq: Seq) -> u32 {
-    u32::try_from(seq.0).unwrap_or(u32::MAX)
 }
 
 #[cfg(test)]

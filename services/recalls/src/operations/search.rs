@@ -22,13 +22,12 @@ use std::sync::Arc;
 use schemas::error_code::ErrorCode;
 use schemas::position::Seq;
 use schemas::views::recalls::{FEED, Row, VIEW};
-use tantivy::Searcher;
 use tokio::sync::Semaphore;
 use view_store::ViewStore;
 
-use self::index::{Fields, Index};
+use self::index::{Index, IndexSnapshot};
 use self::newest::{Hit, NewestHits, Span};
-use self::words::{Document, Keyword, days};
+use self::words::{Keyword, days};
 use super::rows::{Filter, ListPage, ListPlace, rows_at};
 use feed::follower::{Follower, building};
 use feed::position::Position;
@@ -43,15 +42,6 @@ const HITS_PER_RECALL: usize = 2;
 const HITS_GROWTH: usize = 4;
 /// The segment number of hits in uncommitted documents.
 const PENDING: u32 = u32::MAX;
-
-/// The part of the index that queries read: everything up to one change.
-#[derive(Clone)]
-struct IndexSnapshot {
-    searcher: Searcher,
-    fields: Fields,
-    /// Documents added since the last commit.
-    pending: Arc<Vec<Arc<Document>>>,
-}
 
 /// The keyword index of the recalls.
 pub struct Search {

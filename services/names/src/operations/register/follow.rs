@@ -16,7 +16,6 @@ use schemas::position::Seq;
 use serde::Deserialize;
 use view_store::View;
 
-use super::position_of;
 use crate::operations::similar::classes_of;
 
 /// The share of all changes, as its inverse, that do not wait for a snapshot.
@@ -148,6 +147,11 @@ fn write(index: &Index, dir: &Path) -> std::io::Result<()> {
     file.flush()?;
     file.get_ref().sync_all()?;
     std::fs::rename(&new, dir.join(FILE))
+}
+
+/// A position as the index has it. The index refuses to follow a log with more changes.
+pub(crate) fn position_of(seq: Seq) -> u32 {
+    u32::try_from(seq.0).unwrap_or(u32::MAX)
 }
 
 #[cfg(test)]

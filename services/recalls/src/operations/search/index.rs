@@ -17,7 +17,6 @@ use tantivy::{
     DocId, IndexReader, IndexWriter, ReloadPolicy, Score, Searcher, SegmentOrdinal, SegmentReader, TantivyDocument, TantivyError, Term,
 };
 
-use super::IndexSnapshot;
 use super::newest::{Hit, NewestHits, Span};
 use super::words::{Document, Keyword};
 use crate::operations::rows::Filter;
@@ -44,6 +43,15 @@ pub(super) struct Fields {
     day: Field,
     category: Field,
     agency: Field,
+}
+
+/// The part of the index that queries read: everything up to one change.
+#[derive(Clone)]
+pub(super) struct IndexSnapshot {
+    pub(super) searcher: Searcher,
+    pub(super) fields: Fields,
+    /// Documents added since the last commit.
+    pub(super) pending: Arc<Vec<Arc<Document>>>,
 }
 
 fn schema() -> (Schema, Fields) {
