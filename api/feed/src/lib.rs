@@ -11,7 +11,7 @@ pub mod derived_lists;
 pub mod etag;
 pub mod filter;
 #[cfg(test)]
-mod filtered_pages;
+mod filtered_tests;
 pub mod follower;
 pub mod free;
 pub mod history;
