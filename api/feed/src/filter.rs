@@ -325,11 +325,13 @@ pub fn first_given(fields: &[(&'static str, bool)]) -> Option<&'static str> {
 
 /// Decodes an element of the feed.
 pub(crate) fn read<R: ChangeRecord + DeserializeOwned>(element: &[u8]) -> Result<Element<R>, Problem> {
-    serde_json::from_slice(element).map_err(|error| unreadable(&error))
+    serde_json::from_slice(element).map_err(|error| {
+        tracing::error!(%error, "a change in the feed cannot be read");
+        unreadable()
+    })
 }
 
-/// The problem of a change in the feed that cannot be decoded, which is logged here.
-pub(crate) fn unreadable(error: &serde_json::Error) -> Problem {
-    tracing::error!(%error, "a change in the feed cannot be read");
+/// The problem of a change in the feed that cannot be decoded. Whoever decodes it logs the cause.
+pub(crate) fn unreadable() -> Problem {
     Problem::new(ErrorCode::Internal, "a stored change cannot be read")
 }

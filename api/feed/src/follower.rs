@@ -287,8 +287,8 @@ async fn read_changes<T: Structure>(reader: &FeedReader, from: Label, upto: Seq)
                 for seq in first.max(block.first_seq()).up_to(block.last_seq().min(last)) {
                     if let Some(element) = block.element(seq) {
                         let change = T::read(seq, &element).map_err(|error| {
-                            tracing::error!(structure = T::NAME, %seq, "a structure cannot read a change");
-                            unreadable(&error)
+                            tracing::error!(structure = T::NAME, %seq, %error, "a structure cannot read a change");
+                            unreadable()
                         });
                         changes.extend(change?);
                     }
