@@ -57,7 +57,7 @@ struct Followed<T> {
     last: Label,
     /// `None` before the structure was compared with a view.
     view: Option<ViewKey>,
-    /// Whether readers see the structure. While it is built for the first time, it has only a part of what they look for.
+    /// Whether readers see the structure. While it is built for the first time, and before a snapshot was compared with the log, they do not.
     is_shown: bool,
     /// The last change that is saved.
     saved: Seq,
@@ -219,7 +219,10 @@ impl<T: Structure> Follower<T> {
         }
         let found = Label::in_view(reader, now.last.seq).await?.filter(|found| found.origin == now.last.origin);
         if let Some(last) = found {
-            return Ok(Followed { last, view: Some(view), ..now });
+            // What begins with a snapshot has every change up to its label, so readers who ask for no later one need not wait for the others.
+            let now = Followed { last, view: Some(view), is_shown: now.is_shown || last.seq > Seq(0), ..now };
+            self.state.send_replace(State::Followed(now.clone()));
+            return Ok(now);
         }
         tracing::info!(structure = T::NAME, "a structure is of another log and is built again");
         self.state.send_replace(State::Missing);

@@ -61,6 +61,36 @@ impl<const KEPT: bool> Structure for Titles<KEPT> {
     }
 }
 
+/// A structure that is read from a snapshot up to a change, and cannot read any other.
+#[derive(Clone)]
+struct Unreadable;
+
+impl Structure for Unreadable {
+    /// The last change of the snapshot.
+    type Origin = Label;
+    type Change = ();
+
+    const NAME: &'static str = "a snapshot";
+    const BYTES_MAX: usize = 0;
+    const REMAINS: bool = true;
+
+    async fn begin(saved: Label, _: Arc<dyn View>, _: Seq) -> Result<(Self, Label), Problem> {
+        Ok((Self, saved))
+    }
+
+    fn read(_: Seq, _: &[u8]) -> Result<Option<()>, serde_json::Error> {
+        serde_json::from_str("")
+    }
+
+    fn add(&mut self, _: Vec<()>, _: Label, _: bool) -> Result<(), Problem> {
+        Ok(())
+    }
+
+    fn bytes(&self) -> usize {
+        0
+    }
+}
+
 /// Records a recall with each of some titles.
 async fn record(world: &mut World, titles: &[&str]) {
     for title in titles {
@@ -137,6 +167,23 @@ async fn another_log_is_not_mixed_in() {
         other.rebuild().await;
         let of_other: Vec<(u64, &str)> = (1..).zip(titles.iter().copied()).collect();
         assert_eq!(titles_at(&follower, &other, other.checkpoint.seq).await, expected(&of_other, 0));
+    }
+}
+
+/// Proves that readers see what a snapshot has before the changes after it are read, and nothing of the snapshot of another log.
+#[tokio::test]
+async fn a_snapshot_is_shown_before_later_changes() {
+    let world = world_of(&["one", "two"]).await;
+    let reader = FeedReader::new(Arc::clone(&world.view), &FEED, Arc::default());
+    let saved = Label::in_view(&reader, Seq(1)).await.unwrap().unwrap();
+    for (saved, shown) in [
+        (saved, Ok(Seq(1))),
+        (Label { origin: saved.origin.wrapping_add(1), ..saved }, Err(building::<Unreadable>())),
+        (Label::default(), Err(building::<Unreadable>())),
+    ] {
+        let follower = Arc::new(Follower::<Unreadable>::default());
+        assert_eq!(follower.at(&reader, Seq(2), &saved).await.err(), Some(unreadable()), "{saved:?}");
+        assert_eq!(follower.now().map(|(_, last)| last), shown, "{saved:?}");
     }
 }
 
