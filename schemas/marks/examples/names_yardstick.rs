@@ -6,9 +6,10 @@
 //! test: it only was not used to choose between versions. The pairs and their labels are from memory of public decisions and were not looked up.
 //! `data/training.txt` has further pairs that version 6 of the rules was chosen with. `data/more_decisions.txt` has pairs that were written down after
 //! version 6 was chosen, divided in the same way. `data/independent.txt` was collected by somebody who had not seen the rules, and no rule was chosen with it.
-//! `--pairs` prints every pair but those of the other halves and of the independent list.
+//! `--pairs` prints every pair but those of the other halves and of the independent list. `--file FILE` counts the pairs of a file of the same form as well,
+//! and prints them with `--pairs`.
 
-#![expect(clippy::print_stdout, reason = "the table is the result")]
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "the table is the result")]
 
 use std::process::ExitCode;
 
@@ -128,11 +129,18 @@ fn main() -> ExitCode {
     let training: Vec<Pair> = include_str!("../data/training.txt").lines().filter_map(read).collect();
     let more: Vec<Pair> = include_str!("../data/more_decisions.txt").lines().filter_map(read).collect();
     let independent: Vec<Pair> = include_str!("../data/independent.txt").lines().filter_map(read).collect();
+    let given = match given_file() {
+        Ok(given) => given,
+        Err(error) => {
+            eprintln!("{error}");
+            return ExitCode::FAILURE;
+        }
+    };
     let contract = contract_pairs();
     let (tuned, other): (Vec<Pair>, Vec<Pair>) = decisions.into_iter().partition(Pair::is_for_tuning);
     let (more_tuned, more_other): (Vec<Pair>, Vec<Pair>) = more.into_iter().partition(Pair::is_for_tuning);
     if std::env::args().any(|arg| arg == "--pairs") {
-        for pair in contract.iter().chain(&tuned).chain(&training).chain(&more_tuned) {
+        for pair in contract.iter().chain(&tuned).chain(&training).chain(&more_tuned).chain(given.iter().flatten()) {
             let held = if pair.is_similar { "similar" } else { "different" };
             println!("{held:10} {:5} {} / {}", pair.rule().map_or("-", marks::Rule::id), pair.one, pair.other);
         }
@@ -141,6 +149,7 @@ fn main() -> ExitCode {
     if !std::env::args().any(|arg| arg == "--tuning") {
         sets.extend([("other half", &other), ("more, other half", &more_other), ("independent", &independent)]);
     }
+    sets.extend(given.iter().map(|pairs| ("the file", pairs)));
     println!("{:22} {}", "pairs found", sets.iter().map(|(name, _)| format!("{name:>26}")).collect::<String>());
     for (name, method) in methods() {
         print!("{name:22} ");
@@ -163,6 +172,14 @@ fn main() -> ExitCode {
         return ExitCode::FAILURE;
     }
     ExitCode::SUCCESS
+}
+
+/// The pairs of the file that the arguments name, if they name one.
+fn given_file() -> Result<Option<Vec<Pair>>, String> {
+    let Some(file) = std::env::args().skip_while(|arg| arg != "--file").nth(1) else { return Ok(None) };
+    let text = std::fs::read_to_string(&file).map_err(|error| format!("{file}: {error}"))?;
+    let pairs: Vec<Pair> = text.lines().filter_map(read).collect();
+    if pairs.is_empty() { Err(format!("{file} has no line `similar | MARK | MARK` or `different | MARK | MARK`")) } else { Ok(Some(pairs)) }
 }
 
 /// The pairs of the contract.
