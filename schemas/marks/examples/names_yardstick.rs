@@ -5,7 +5,8 @@
 //! and the pairs of the contract in view; the other half is reported. Who wrote the rules had written both halves, so the other half is no independent
 //! test: it only was not used to choose between versions. The pairs and their labels are from memory of public decisions and were not looked up.
 //! `data/training.txt` has further pairs that version 6 of the rules was chosen with. `data/more_decisions.txt` has pairs that were written down after
-//! version 6 was chosen, divided in the same way. `data/independent.txt` was collected by somebody who had not seen the rules, and no rule was chosen with it.
+//! version 6 was chosen, divided in the same way. `data/independent.txt` was collected by people who had not seen the rules, and no rule was chosen with it.
+//! Version 7 was chosen with the tuning halves and the strong marks of coined names (`bench names`).
 //! `--pairs` prints every pair but those of the other halves and of the independent list. `--file FILE` counts the pairs of a file of the same form as well,
 //! and prints them with `--pairs`.
 

@@ -3,7 +3,7 @@
 use crate::meanings::{common_beginning, common_end};
 
 /// The fewest consonants that are all consonants of two marks by which rule `P8` holds.
-const EQUAL_CONSONANTS_MIN: usize = 3;
+pub(crate) const EQUAL_CONSONANTS_MIN: usize = 3;
 /// The fewest consonants in common, where one of each mark or of one is left out, by which rule `P8` holds.
 pub(crate) const COMMON_CONSONANTS_MIN: usize = 4;
 
@@ -42,11 +42,6 @@ impl PackedSkeleton {
     /// The skeleton of bits.
     pub(crate) fn from_bits(bits: u32) -> Self {
         Self(bits)
-    }
-
-    /// Whether the skeletons are equal; `None` if one is unknown.
-    pub(crate) fn equals(self, other: Self) -> Option<bool> {
-        (self != Self::UNKNOWN && other != Self::UNKNOWN).then_some(self == other)
     }
 
     /// As [`are_near_skeletons`]; `None` if one is unknown.
@@ -162,7 +157,6 @@ mod tests {
                 long_skeletons += usize::from(!is_known);
                 assert_eq!(packed.0.near(packed.1), is_known.then_some(expected), "{one} and {other}");
                 assert_eq!(packed.1.near(packed.0), is_known.then_some(expected), "{one} and {other}");
-                assert_eq!(packed.0.equals(packed.1), is_known.then_some(one == other), "{one} and {other}");
                 if expected {
                     near[if short == long { 0 } else { 1 + long.len() - short.len() }] += 1;
                 }

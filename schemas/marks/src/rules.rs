@@ -10,6 +10,9 @@
 //! words of other meanings (`P16` lists these). `S13` needs a word that is translated, and finds two words or more of which some describe. `S14` and
 //! `S15` find coined words that sound alike.
 //!
+//! With version 7, coined names have fewer strong marks by chance: `S10` (the same consonants, whatever the vowels) is gone, which found no pair that was held
+//! similar and that no other rule finds, and `S14` needs the same beginning.
+//!
 //! The rules follow what examiners and the Board weigh: sight, sound, the word that dominates (usually the first), and what remains when descriptive
 //! matter carries little weight. Every rule is symmetric.
 
@@ -24,7 +27,7 @@ use crate::sound::weighted_distance;
 use crate::words::{is_descriptive, is_everyday};
 
 /// The version of the rules.
-pub const RULES_VERSION: u32 = 6;
+pub const RULES_VERSION: u32 = 7;
 
 /// How alike a name and a mark are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -147,13 +150,11 @@ rules! {
     S8 Strong,
     /// One contains all distinctive words of the other, and they are most of it.
     S9 Strong,
-    /// The same consonants to the ear, and only vowels or letters that sound alike differ.
-    S10 Strong,
     /// One is the other joined with a descriptive word.
     S11 Strong,
     /// The same words, of which some are translated.
     S13 Strong,
-    /// Long words of nearly the same consonants to the ear, and few letters that sound different.
+    /// Long words that begin with the same letters, of nearly the same consonants to the ear, and few letters that sound different.
     S14 Strong,
     /// Words that rhyme letter by letter: only the consonants before the first vowel differ.
     S15 Strong,
@@ -304,7 +305,6 @@ fn strong(one: &Mark, other: &Mark, rules: RuleSet) -> Option<Rule> {
             let is_most = contains_most(one, other) || contains_most(other, one);
             is_most && one_has_all_words(one, other) && !follows_other_words(one, other)
         }
-        Rule::S10 => sounds_alike(one, other) && other_meanings(one, other).is_none(),
         Rule::S11 => joined(one, other),
         Rule::S13 => same_in_translation(one, other),
         Rule::S14 => near_consonants(one, other) && other_meanings(one, other).is_none(),
@@ -386,24 +386,12 @@ fn contains_most(one: &Mark, other: &Mark) -> bool {
         && others.windows(words.len()).any(|window| window == words)
 }
 
-/// `P16`. The letters of `S3` and `S6`, or the sounds of `S4` and `S10`, whatever the words mean.
+/// `P16`. The letters of `S3` and `S6`, or the sounds of `S4`, whatever the words mean.
 fn near_letters(one: &Mark, other: &Mark) -> bool {
     let (text, longer) = (one.spelled(), other.spelled());
     let limit = edits_max(text.len().min(longer.len()));
     let has_few_edits = limit > 0 && edits(text, longer) <= limit;
-    has_few_edits || same_key(one, other) || are_near(text, longer) || sounds_alike(one, other)
-}
-
-/// `S10`.
-fn sounds_alike(one: &Mark, other: &Mark) -> bool {
-    let (text, longer) = (one.whole_singular(), other.whole_singular());
-    let (min, max) = (text.len().min(longer.len()), text.len().max(longer.len()));
-    min >= SOUND_LETTERS_MIN
-        && max - min <= 2
-        && same_beginning(text, longer)
-        && one.skeleton().len() >= 2
-        && one.skeleton() == other.skeleton()
-        && weighted_distance(text, longer) as usize * 100 <= max * 10 * SOUND_LIMIT
+    has_few_edits || same_key(one, other) || are_near(text, longer)
 }
 
 /// `S14`.
@@ -413,7 +401,7 @@ fn near_consonants(one: &Mark, other: &Mark) -> bool {
     one.tokens().len() == 1
         && other.tokens().len() == 1
         && min >= NEAR_CONSONANTS_LETTERS_MIN
-        && same_beginning(text, longer)
+        && begin_alike(text, longer)
         && are_near_skeletons(one.skeleton(), other.skeleton())
         && weighted_distance(text, longer) as usize * 10 <= max * NEAR_CONSONANTS_LIMIT
 }
@@ -439,50 +427,15 @@ pub(crate) const RHYMING_LETTERS_MIN: usize = 5;
 /// The letters from the first vowel on from which on `S15` holds.
 pub(crate) const RHYME_LETTERS_MIN: usize = 4;
 
-/// Letters that are often written for one sound.
-const SAME_SOUND: [&str; 5] = ["CKQ", "CSZ", "FP", "GJ", "AEIOUY"];
-
-/// For each capital, a bit for each of the [`SAME_SOUND`] that has it.
-const SOUNDS_OF_CAPITALS: [u8; 26] = {
-    let mut sounds = [0; 26];
-    let mut sound = 0;
-    while sound < SAME_SOUND.len() {
-        let letters = SAME_SOUND[sound].as_bytes();
-        let mut at = 0;
-        while at < letters.len() {
-            sounds[(letters[at] - b'A') as usize] |= 1 << sound;
-            at += 1;
-        }
-        sound += 1;
-    }
-    sounds
-};
-
-/// Whether two texts begin with the same letter, or with letters that are often written for one sound.
-pub(crate) fn same_beginning(one: &str, other: &str) -> bool {
-    let (Some(a), Some(b)) = (one.chars().next(), other.chars().next()) else { return false };
-    let sounds = |letter: char| u8::try_from(letter).ok().and_then(|byte| SOUNDS_OF_CAPITALS.get(usize::from(byte.wrapping_sub(b'A'))));
-    a == b || sounds(a).zip(sounds(b)).is_some_and(|(its, others)| its & others != 0)
+/// Whether two texts begin with the same four letters when doubled letters are written once: the beginning of a mark is what most remember.
+pub(crate) fn begin_alike(one: &str, other: &str) -> bool {
+    once(one).zip(once(other)).take_while(|(a, b)| a == b).count() >= ALIKE_BEGINNING_LETTERS
 }
 
-/// A letter that is the same for all texts with [`same_beginning`]. It can be the same for others, because `C` sounds like `K` and like `S`.
-pub(crate) fn beginning_group(text: &str) -> char {
-    match text.chars().next() {
-        Some('K' | 'Q' | 'S' | 'Z') => 'C',
-        Some(first) => {
-            SAME_SOUND.iter().find(|letters| letters.contains(first)).and_then(|letters| letters.chars().next()).unwrap_or(first)
-        }
-        None => ' ',
-    }
-}
+const ALIKE_BEGINNING_LETTERS: usize = 4;
 
 /// The weighted distance up to which `P8` holds, in hundredths of the letters of the longer mark.
 pub(crate) const CONSONANTS_LIMIT: usize = 45;
-
-/// The letters of the shorter mark from which on `S10` holds.
-pub(crate) const SOUND_LETTERS_MIN: usize = 4;
-/// The weighted distance up to which marks sound alike, in hundredths of the letters of the longer one.
-pub(crate) const SOUND_LIMIT: usize = 16;
 
 /// `S11`.
 fn joined(one: &Mark, other: &Mark) -> bool {
@@ -561,13 +514,13 @@ fn is_vowel(c: char) -> bool {
 
 /// A text with doubled letters written once.
 pub(crate) fn doubled_once(text: &str) -> String {
-    let mut out = String::new();
-    for c in text.chars() {
-        if !out.ends_with(c) {
-            out.push(c);
-        }
-    }
-    out
+    once(text).collect()
+}
+
+/// The letters of a text, doubled ones once.
+pub(crate) fn once(text: &str) -> impl Iterator<Item = char> {
+    let mut last = None;
+    text.chars().filter(move |c| last.replace(*c) != Some(*c))
 }
 
 /// Explains a rule for a name and a mark in a sentence without a full stop.
@@ -591,10 +544,9 @@ pub fn why(rule: Rule, name: &Mark, mark: &Mark) -> String {
         Rule::S7 => "the same words in other forms or another order".to_owned(),
         Rule::S8 => format!("{} begins with the distinctive words of {}", long.normal(), short.normal()),
         Rule::S9 => format!("the distinctive words of {} are most of {}", short.normal(), long.normal()),
-        Rule::S10 => "the consonants sound alike, and only vowels or similar letters differ".to_owned(),
         Rule::S11 => format!("{} is {} joined with a descriptive word", long.normal(), short.normal()),
         Rule::S13 => "the same words in translation".to_owned(),
-        Rule::S14 => "nearly all consonants sound alike, and few letters differ".to_owned(),
+        Rule::S14 => "the same beginning, nearly all consonants sound alike, and few letters differ".to_owned(),
         Rule::S15 => "only the consonants before the first vowel differ".to_owned(),
         Rule::P1 => format!("all words of {} are in {}", short.normal(), long.normal()),
         Rule::P2 => {

@@ -40,7 +40,6 @@ pub(super) struct ByLetters<'a> {
     singular_edits: EditPattern<'a>,
     near: NearLetters<'a>,
     weighted: WeightedText,
-    singular_weighted: WeightedText,
     skeleton: PackedSkeleton,
     rhyme: Option<String>,
     from_first_vowel: String,
@@ -136,7 +135,6 @@ impl<'a> ByLetters<'a> {
             singular_edits: EditPattern::of(whole_singular),
             near: NearLetters::of(spelled),
             weighted: WeightedText::of(spelled),
-            singular_weighted: WeightedText::of(whole_singular),
             skeleton: PackedSkeleton::of(name.skeleton()),
             rhyme: rules::rhyme(name),
             from_first_vowel: rules::doubled_once(rules::from_vowel(whole_singular)),
@@ -204,17 +202,13 @@ impl<'a> ByLetters<'a> {
             Rule::S5 | Rule::S8 | Rule::S9 => unless(true, !has_one_word_each),
             Rule::S6 => unless(self.may_have_other_meanings() || self.may_begin_alike_and_differ(), self.is_near()),
             Rule::S7 => unless(true, self.words > 1 && self.mark.words > 1),
-            Rule::S10 => {
-                let sounds_alike = self.sounds_alike();
-                self.unless_other_meanings(sounds_alike)
-            }
             Rule::S11 => unless(true, has_one_word_each),
             // A name without a word that is translated is the translation of no other.
             Rule::S13 | Rule::P12 => unless(true, self.has_meanings),
             Rule::S14 => {
                 let is_long_enough = has_one_word_each && min >= rules::NEAR_CONSONANTS_LETTERS_MIN;
                 let is_near = is_long_enough
-                    && rules::same_beginning(own, &self.mark.letters)
+                    && rules::begin_alike(own, &self.mark.letters)
                     && self.has_near_skeleton()
                     && self.is_weighted_within(max * rules::NEAR_CONSONANTS_LIMIT / 10);
                 self.unless_other_meanings(is_near)
@@ -302,32 +296,6 @@ impl<'a> ByLetters<'a> {
         self.near.may_be_near(&self.mark.letters) && are_near(self.spelled, &self.mark.letters)
     }
 
-    /// The letters and sounds of rule `S10`.
-    fn sounds_alike(&mut self) -> bool {
-        let (min, max) = ordered(self.whole_singular.len(), self.mark.singular_letters);
-        if min < rules::SOUND_LETTERS_MIN || max - min > 2 || !rules::same_beginning(self.whole_singular, self.mark.whole_singular()) {
-            return false;
-        }
-        if self.name.skeleton().len() < 2 || !self.has_same_skeleton() {
-            return false;
-        }
-        let limit = max * rules::SOUND_LIMIT / 10;
-        if self.has_plural() {
-            let text = self.mark.letters.get(..self.mark.singular_letters).unwrap_or_default();
-            self.singular_weighted.distance_within(text, limit as u32).is_some()
-        } else {
-            self.is_weighted_within(limit)
-        }
-    }
-
-    /// The consonants of rule `S10`.
-    fn has_same_skeleton(&mut self) -> bool {
-        if let Some(is_same) = self.skeleton.equals(self.mark.packed_skeleton) {
-            return is_same;
-        }
-        self.name.skeleton() == self.mark.skeleton()
-    }
-
     /// The consonants of rules `S14` and `P8`.
     fn has_near_skeleton(&mut self) -> bool {
         if let Some(is_near) = self.skeleton.near(self.mark.packed_skeleton) {
@@ -379,7 +347,7 @@ impl<'a> ByLetters<'a> {
     fn has_near_letters(&mut self, known: RuleSet) -> bool {
         let limit = edits_max(self.spelled.len().min(self.mark.letters.len()));
         let has_few_edits = limit > 0 && self.distance() <= limit;
-        has_few_edits || self.has_same_key(known) || self.is_near() || self.sounds_alike()
+        has_few_edits || self.has_same_key(known) || self.is_near()
     }
 }
 
@@ -400,9 +368,7 @@ fn is_plain(text: &str) -> bool {
 
 /// Whether a text is as expected when doubled letters are written once.
 fn is_doubled_once(text: &str, expected: &str) -> bool {
-    let mut last = None;
-    let once = text.bytes().filter(|byte| last.replace(*byte) != Some(*byte));
-    once.eq(expected.bytes())
+    rules::once(text).eq(expected.chars())
 }
 
 #[cfg(test)]
@@ -452,8 +418,6 @@ mod tests {
             ("Turcool", "TRUCOOL", Rule::S3),
             ("Seiko", "SEYCOS", Rule::S4),
             ("Commcash", "COMMUNICASH", Rule::S6),
-            ("Nalex", "NOLIX", Rule::S10),
-            ("Nalex", "NOLIXS", Rule::S10),
             ("Mictine", "MICTURIN", Rule::S14),
             ("Exxon", "TEXON", Rule::S15),
             ("Lutexal", "LUTEX", Rule::P3),
@@ -526,7 +490,7 @@ mod tests {
     #[test]
     fn coined_words_are_compared_by_letters_alone() {
         let mut random = StdRng::seed_from_u64(47);
-        let by_letters = RuleSet::of(&[Rule::S4, Rule::S6, Rule::S10, Rule::S14, Rule::S15, Rule::P8, Rule::P13, Rule::P16]);
+        let by_letters = RuleSet::of(&[Rule::S4, Rule::S6, Rule::S14, Rule::S15, Rule::P8, Rule::P13, Rule::P16]);
         let name = Mark::new("Kelinraxo").unwrap();
         let mut prepared = ByLetters::of(&name).unwrap();
         for _ in 0..500 {

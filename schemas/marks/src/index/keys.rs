@@ -43,7 +43,6 @@ enum Kind {
     ShortWord,
     Meaning,
     Rhyme,
-    ShortSkeleton,
 }
 
 impl Kind {
@@ -70,8 +69,7 @@ impl Kind {
             Self::Primary | Self::PrimaryBeginning => &[Rule::P5],
             Self::TinyLeftOut => &[Rule::P6],
             Self::WordBeginning => &[Rule::P7],
-            Self::Skeleton => &[Rule::S10, Rule::S14, Rule::P8, Rule::P16],
-            Self::ShortSkeleton => &[Rule::S10, Rule::P16],
+            Self::Skeleton => &[Rule::S14, Rule::P8],
             Self::Ending => &[Rule::P9],
             Self::Beginning => &[Rule::P14],
             Self::Pair => &[Rule::P10],
@@ -202,22 +200,14 @@ fn shared(mark: &Mark, out: &mut Vec<Key>) {
     out.extend(rules::rhyme(mark).map(|text| key(Kind::Rhyme, &text)));
 }
 
-/// The keys of the skeleton.
-///
-/// Rules `S14` and `P8` need three consonants. Of skeletons of two, which very many marks have, only the sounds of rule `S10` count: they need the same
-/// skeleton, four letters and beginnings that are alike, so that the key also has the group of the first letter.
+/// The keys of the skeleton, for the consonants of rules `S14` and `P8`.
 fn skeletons(mark: &Mark, out: &mut Vec<Key>) {
-    let (skeleton, text) = (mark.skeleton(), mark.whole_singular());
-    match skeleton.len() {
-        0..2 => {}
-        2 if text.len() < rules::SOUND_LETTERS_MIN => {}
-        2 => out.push(key(Kind::ShortSkeleton, &format!("{skeleton} {}", rules::beginning_group(text)))),
-        length => {
-            out.push(key(Kind::Skeleton, skeleton));
-            if length > consonants::COMMON_CONSONANTS_MIN {
-                out.extend(consonants::one_left_out(skeleton).iter().map(|text| key(Kind::Skeleton, text)));
-            }
-        }
+    let skeleton = mark.skeleton();
+    if skeleton.len() >= consonants::EQUAL_CONSONANTS_MIN {
+        out.push(key(Kind::Skeleton, skeleton));
+    }
+    if skeleton.len() > consonants::COMMON_CONSONANTS_MIN {
+        out.extend(consonants::one_left_out(skeleton).iter().map(|text| key(Kind::Skeleton, text)));
     }
 }
 
