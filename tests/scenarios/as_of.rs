@@ -147,7 +147,9 @@ fn question(random: &mut Random, n: usize, today: Date) -> (&'static str, &'stat
     let category = random.pick(&["Computing", "Microscopy and imaging", "General laboratory", "Animal research"]);
     let (niche, word) = random.pick(&[("sneakers", "sole"), ("streetwear", "north"), ("collectibles", "vault")]);
     match n % KINDS {
-        0 | 36 | 37 => (service, "changes", feed_of(random, json!({}))),
+        // Has changes, whatever the others draw.
+        0 => (service, "changes", json!({ "start": "earliest", "limit": limit })),
+        36 | 37 => (service, "changes", feed_of(random, json!({}))),
         1 => (service, "health", json!({})),
         2 => (
             "recalls",
