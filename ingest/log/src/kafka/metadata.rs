@@ -9,6 +9,7 @@ use rdkafka::topic_partition_list::{Offset, TopicPartitionList};
 use rdkafka::types::RDKafkaErrorCode;
 use schemas::position::LogOffset;
 use tokio::sync::Semaphore;
+use tokio::time::timeout;
 
 use super::settings::{ConnectionState, failed};
 use super::{ANSWER_MAX, PartitionState, READY_MAX, RECONNECT_PAUSE, Shared};
@@ -16,6 +17,8 @@ use crate::Error;
 
 /// How long the client may take to refresh what it knows of a topic, before a request is repeated.
 const REFRESH_MAX: Duration = Duration::from_secs(5);
+/// How long the check of the brokers takes at most, also when it waits for other requests: less than `/readyz` waits, so that it says which brokers.
+const BROKERS_MAX: Duration = Duration::from_secs(4);
 /// For requests of an open log, whose callers wait.
 const OPENED: Patience = Patience { leaderless: Duration::from_secs(5), disconnected: Duration::from_secs(3) };
 /// For a log that is being opened, as long as Kafka's own clients wait: brokers with much to do take long to become the leaders of many new topics, and to
@@ -168,12 +171,14 @@ impl MetadataClient {
 
     /// Checks whether any broker answers.
     pub(super) async fn brokers(self: &Arc<Self>) -> Result<(), Error> {
-        self.ask(|metadata| {
+        let asked = self.ask(|metadata| {
             let Some(state) = metadata.shared.partitions.first() else { return Ok(()) };
             let answered = metadata.client()?.fetch_metadata(Some(&state.name), READY_MAX);
             answered.map(|_| ()).map_err(|error| failed(&metadata.shared.options, "no broker answers", Some(error)))
-        })
-        .await
+        });
+        // Other requests that no broker answers may be before it.
+        let late = |_| Err(failed(&self.shared.options, &format!("no broker answers within {} s", BROKERS_MAX.as_secs()), None));
+        timeout(BROKERS_MAX, asked).await.unwrap_or_else(late)
     }
 
     /// Runs a request on a thread that may block.
