@@ -17,6 +17,7 @@ use crate::engine::Engine;
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 /// The time limit of one check.
 const CHECK_TIME_MAX: Duration = Duration::from_secs(5);
+const _: () = assert!(event_log::READY_TIME_MAX.as_secs() < CHECK_TIME_MAX.as_secs(), "a log says first which servers do not answer");
 /// How often the clocks are compared.
 const CLOCK_CHECK_INTERVAL: Duration = Duration::from_secs(30);
 /// The largest accepted difference between the clocks of this node and the store. Recorded times come from this node's clock.

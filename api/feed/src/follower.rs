@@ -179,31 +179,34 @@ impl<T: Structure> Follower<T> {
             if let Some(shown) = self.shown_at(view, upto) {
                 return shown;
             }
-            let now = self.followed(reader, upto, origin).await?;
+            let Some(now) = self.followed(reader, upto, origin).await? else { continue };
             let (changes, last) = read_changes::<T>(reader, now.last, upto).await?;
             if !changes.is_empty() && !now.structure.can_add(&changes) {
                 self.state.send_replace(State::Missing);
                 continue;
             }
-            let is_shown = now.is_shown || last.seq >= upto;
-            let now = self.changed(now, move |structure| structure.add(changes, last, is_shown)).await?;
-            let is_within = now.structure.bytes() <= T::BYTES_MAX;
-            if !is_within {
-                tracing::error!(
-                    structure = T::NAME,
-                    view = reader.view().def().name,
-                    bytes = now.structure.bytes(),
-                    bytes_max = T::BYTES_MAX,
-                    "a structure needs more memory than it may use and is dropped"
-                );
-            }
-            let followed = State::Followed(Followed { last, is_shown, ..now });
-            self.state.send_replace(if is_within { followed } else { State::TooLarge(view) });
+            let is_last = last.seq >= upto;
+            let now = self.changed(now, move |structure| structure.add(changes, last, is_last)).await?;
+            self.keep(Followed { last, is_shown: now.is_shown || is_last, ..now }, reader);
         }
     }
 
-    /// The structure as it follows a view. It is begun if there is none that can, and cleared if it is of another log.
-    async fn followed(&self, reader: &FeedReader, upto: Seq, origin: &T::Origin) -> Result<Followed<T>, Problem> {
+    /// Keeps a structure that is within its bytes, and returns it; drops any other.
+    fn keep(&self, now: Followed<T>, reader: &FeedReader) -> Option<Followed<T>> {
+        let (bytes, view) = (now.structure.bytes(), reader.view());
+        if bytes <= T::BYTES_MAX {
+            self.state.send_replace(State::Followed(now.clone()));
+            return Some(now);
+        }
+        let (structure, name, bytes_max) = (T::NAME, view.def().name, T::BYTES_MAX);
+        tracing::error!(structure, view = name, bytes, bytes_max, "a structure needs more memory than it may use and is dropped");
+        self.state.send_replace(State::TooLarge(key_of::<T>(view.as_ref())));
+        None
+    }
+
+    /// The structure as it follows a view; `None` if it needs more memory than it may use. It is begun if there is none that can follow, and cleared if it
+    /// is of another log.
+    async fn followed(&self, reader: &FeedReader, upto: Seq, origin: &T::Origin) -> Result<Option<Followed<T>>, Problem> {
         let view = key_of::<T>(reader.view().as_ref());
         let is_near = |now: &Followed<T>| now.view == Some(view) && upto.since(now.last.seq) <= T::BEHIND_MAX;
         let now = match self.known().filter(|now| T::REMAINS || is_near(now)) {
@@ -215,19 +218,18 @@ impl<T: Structure> Follower<T> {
             }
         };
         if now.view == Some(view) {
-            return Ok(now);
+            return Ok(Some(now));
         }
         let found = Label::in_view(reader, now.last.seq).await?.filter(|found| found.origin == now.last.origin);
         if let Some(last) = found {
             // What begins with a snapshot has every change up to its label, so readers who ask for no later one need not wait for the others.
-            let now = Followed { last, view: Some(view), is_shown: now.is_shown || last.seq > Seq(0), ..now };
-            self.state.send_replace(State::Followed(now.clone()));
-            return Ok(now);
+            let is_shown = now.is_shown || last.seq > Seq(0);
+            return Ok(self.keep(Followed { last, view: Some(view), is_shown, ..now }, reader));
         }
         tracing::info!(structure = T::NAME, "a structure is of another log and is built again");
         self.state.send_replace(State::Missing);
         let now = self.changed(now, T::clear).await?;
-        Ok(Followed { last: Label::default(), view: Some(view), is_shown: false, saved: Seq(0), ..now })
+        Ok(Some(Followed { last: Label::default(), view: Some(view), is_shown: false, saved: Seq(0), ..now }))
     }
 
     fn known(&self) -> Option<Followed<T>> {

@@ -16,4 +16,4 @@ pub mod transfer;
 pub mod volume;
 
 pub use headers::Headers;
-pub use log::{Append, Error, EventLog, Record, Stored};
+pub use log::{Append, Error, EventLog, READY_TIME_MAX, Record, Stored};

@@ -11,6 +11,8 @@
 //! - **Reads** return only durable records, each with the bytes that were appended, or an error that names the damaged offset.
 //! - **Immutable.** Records are never reordered, changed or removed.
 
+use std::time::Duration;
+
 use async_trait::async_trait;
 use bytes::Bytes;
 use schemas::position::LogOffset;
@@ -18,6 +20,8 @@ use schemas::topics::{self, Topic};
 
 use crate::Headers;
 
+/// How long [`EventLog::ready`] takes at most, also while it waits for other requests. A caller that waits longer reads in the error which servers do not answer.
+pub const READY_TIME_MAX: Duration = Duration::from_secs(4);
 /// How many times the ends of all partitions are read at most until two consecutive reads agree.
 const END_READS_MAX: usize = 50;
 

@@ -427,11 +427,12 @@ pub(crate) const RHYMING_LETTERS_MIN: usize = 5;
 /// The letters from the first vowel on from which on `S15` holds.
 pub(crate) const RHYME_LETTERS_MIN: usize = 4;
 
-/// Whether two texts begin with the same four letters when doubled letters are written once: the beginning of a mark is what most remember.
+/// Whether two texts begin with the same letters when doubled letters are written once: the beginning of a mark is what most remember.
 pub(crate) fn begin_alike(one: &str, other: &str) -> bool {
     once(one).zip(once(other)).take_while(|(a, b)| a == b).count() >= ALIKE_BEGINNING_LETTERS
 }
 
+/// The letters that two beginnings have in common at least, when doubled letters are written once.
 const ALIKE_BEGINNING_LETTERS: usize = 4;
 
 /// The weighted distance up to which `P8` holds, in hundredths of the letters of the longer mark.

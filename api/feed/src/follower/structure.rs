@@ -86,11 +86,11 @@ pub trait Structure: Clone + Send + Sync + 'static {
         true
     }
 
-    /// Adds the next changes, if there are any, up to the last one that was read. `is_shown`: readers see the structure then.
+    /// Adds the next changes, if there are any, up to the last one that was read. `is_last`: no others are to be added before a reader asks.
     ///
     /// # Errors
     /// When the structure cannot be used any more. It is begun again.
-    fn add(&mut self, changes: Vec<Self::Change>, last: Label, is_shown: bool) -> Result<(), Problem>;
+    fn add(&mut self, changes: Vec<Self::Change>, last: Label, is_last: bool) -> Result<(), Problem>;
 
     /// The bytes of memory that the structure needs.
     fn bytes(&self) -> usize;

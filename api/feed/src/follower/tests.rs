@@ -63,19 +63,21 @@ impl<const KEPT: bool> Structure for Titles<KEPT> {
 
 /// A structure that is read from a snapshot up to a change, and cannot read any other.
 #[derive(Clone)]
-struct Unreadable;
+struct Unreadable {
+    bytes: usize,
+}
 
 impl Structure for Unreadable {
-    /// The last change of the snapshot.
-    type Origin = Label;
+    /// The bytes of the snapshot, and its last change.
+    type Origin = (usize, Label);
     type Change = ();
 
     const NAME: &'static str = "a snapshot";
-    const BYTES_MAX: usize = 0;
+    const BYTES_MAX: usize = 100;
     const REMAINS: bool = true;
 
-    async fn begin(saved: Label, _: Arc<dyn View>, _: Seq) -> Result<(Self, Label), Problem> {
-        Ok((Self, saved))
+    async fn begin((bytes, saved): Self::Origin, _: Arc<dyn View>, _: Seq) -> Result<(Self, Label), Problem> {
+        Ok((Self { bytes }, saved))
     }
 
     fn read(_: Seq, _: &[u8]) -> Result<Option<()>, serde_json::Error> {
@@ -87,7 +89,7 @@ impl Structure for Unreadable {
     }
 
     fn bytes(&self) -> usize {
-        0
+        self.bytes
     }
 }
 
@@ -170,20 +172,22 @@ async fn another_log_is_not_mixed_in() {
     }
 }
 
-/// Proves that readers see what a snapshot has before the changes after it are read, and nothing of the snapshot of another log.
+/// Proves that readers see what a snapshot has before the changes after it are read, and nothing of a snapshot of another log or with too many bytes.
 #[tokio::test]
 async fn a_snapshot_is_shown_before_later_changes() {
     let world = world_of(&["one", "two"]).await;
     let reader = FeedReader::new(Arc::clone(&world.view), &FEED, Arc::default());
     let saved = Label::in_view(&reader, Seq(1)).await.unwrap().unwrap();
-    for (saved, shown) in [
-        (saved, Ok(Seq(1))),
-        (Label { origin: saved.origin.wrapping_add(1), ..saved }, Err(building::<Unreadable>())),
-        (Label::default(), Err(building::<Unreadable>())),
+    let (building, too_large) = (building::<Unreadable>(), too_large::<Unreadable>());
+    for (bytes, saved, problem, shown) in [
+        (100, saved, unreadable(), Ok(Seq(1))),
+        (101, saved, too_large.clone(), Err(too_large)),
+        (100, Label { origin: saved.origin.wrapping_add(1), ..saved }, unreadable(), Err(building.clone())),
+        (100, Label::default(), unreadable(), Err(building)),
     ] {
         let follower = Arc::new(Follower::<Unreadable>::default());
-        assert_eq!(follower.at(&reader, Seq(2), &saved).await.err(), Some(unreadable()), "{saved:?}");
-        assert_eq!(follower.now().map(|(_, last)| last), shown, "{saved:?}");
+        assert_eq!(follower.at(&reader, Seq(2), &(bytes, saved)).await.err(), Some(problem), "{bytes} {saved:?}");
+        assert_eq!(follower.now().map(|(_, last)| last), shown, "{bytes} {saved:?}");
     }
 }
 

@@ -13,12 +13,10 @@ use tokio::time::timeout;
 
 use super::settings::{ConnectionState, failed};
 use super::{ANSWER_MAX, PartitionState, READY_MAX, RECONNECT_PAUSE, Shared};
-use crate::Error;
+use crate::{Error, READY_TIME_MAX};
 
 /// How long the client may take to refresh what it knows of a topic, before a request is repeated.
 const REFRESH_MAX: Duration = Duration::from_secs(5);
-/// How long the check of the brokers takes at most, also when it waits for other requests: less than `/readyz` waits, so that it says which brokers.
-const BROKERS_MAX: Duration = Duration::from_secs(4);
 /// For requests of an open log, whose callers wait.
 const OPENED: Patience = Patience { leaderless: Duration::from_secs(5), disconnected: Duration::from_secs(3) };
 /// For a log that is being opened, as long as Kafka's own clients wait: brokers with much to do take long to become the leaders of many new topics, and to
@@ -177,8 +175,8 @@ impl MetadataClient {
             answered.map(|_| ()).map_err(|error| failed(&metadata.shared.options, "no broker answers", Some(error)))
         });
         // Other requests that no broker answers may be before it.
-        let late = |_| Err(failed(&self.shared.options, &format!("no broker answers within {} s", BROKERS_MAX.as_secs()), None));
-        timeout(BROKERS_MAX, asked).await.unwrap_or_else(late)
+        let late = |_| Err(failed(&self.shared.options, &format!("no broker answers within {} s", READY_TIME_MAX.as_secs()), None));
+        timeout(READY_TIME_MAX, asked).await.unwrap_or_else(late)
     }
 
     /// Runs a request on a thread that may block.

@@ -78,12 +78,12 @@ impl Structure for SavedIndex {
         Ok(Some(Change { seq: position_of(seq), serial, is_new, was_live, after }))
     }
 
-    fn add(&mut self, changes: Vec<Change>, last: Label, is_shown: bool) -> Result<(), Problem> {
+    fn add(&mut self, changes: Vec<Change>, last: Label, is_last: bool) -> Result<(), Problem> {
         if last.seq > Seq(u64::from(u32::MAX)) {
             return Err(Problem::new(ErrorCode::Internal, "the feed has more changes than the index of names can hold"));
         }
         let index = self.index.extend(changes, position_of(last.seq), last.origin);
-        if is_shown {
+        if is_last {
             // Once for all that was read, and before a check asks.
             index.store_keys();
         }
