@@ -8,14 +8,14 @@ use serde_json::json;
 
 use super::Target;
 use super::receiver::Receiver;
-use crate::engine::SimulatedUpstreams;
+use crate::engine::{SimulatedUpstreams, moving_clock};
 use crate::process::{Server, highwater, stdout, wait_for};
 
 /// Proves that a scaffolded service is in the documents of its API, and that a watch of it posts new records to its webhook, signed.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_scaffolded_service_posts_its_changes() {
-    // Daily records are dated within the days before today.
-    let now = Clock::System.now();
+    // Daily records are dated within the days before the day of the simulation.
+    let now = moving_clock().now();
     let days_ago = |days: i64| now - SignedDuration::from_hours(24 * days);
     let simulated = SimulatedUpstreams::start(71, 300, Clock::Fixed(days_ago(8))).await;
     let dir = tempfile::tempdir().unwrap();
