@@ -440,7 +440,7 @@ impl Operation {
     /// Whether the operation is a feed: it takes a cursor and can wait for changes.
     #[must_use]
     pub fn is_feed(&self) -> bool {
-        ["cursor", "wait"].iter().all(|name| self.input.pointer(&format!("/properties/{name}")).is_some())
+        self.input.get("properties").is_some_and(|properties| ["cursor", "wait"].iter().all(|name| properties.get(name).is_some()))
     }
 
     /// The operation, made a durable stream: see [`Operation::is_durable_stream`].

@@ -281,8 +281,9 @@ impl Mount {
         }
         if path == "/mcp" {
             return match *request.method {
-                Method::POST => self.mcp.answer(context, base_url, request, stream).await,
-                Method::OPTIONS => self.mcp.preflight(context, base_url, request).await,
+                // Boxed: it needs more room than the answer of any operation, in the future of every request.
+                Method::POST => Box::pin(self.mcp.answer(context, base_url, request, stream)).await,
+                Method::OPTIONS => Box::pin(self.mcp.preflight(context, base_url, request)).await,
                 _ => reply::problem(base_url, &not_allowed(request.method, MCP_ONLY)),
             };
         }

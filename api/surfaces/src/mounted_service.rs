@@ -120,7 +120,8 @@ impl Mounted {
         let is_paid = incoming.payment.is_some();
         // A call that waits for changes must not outlive its key.
         let waits_under = (!wait.is_zero()).then(|| (incoming.credentials.clone(), incoming.address));
-        let answering = async {
+        // Boxed: a request's future is moved several times on its way through the layers of the server, so what is large in it is not part of it.
+        let answering = Box::pin(async {
             let answered = pin!(self.admit_and_run(context, index, arguments, incoming));
             let Some((credentials, address)) = waits_under else { return answered.await };
             let access = Access::of(context);
@@ -130,7 +131,7 @@ impl Mounted {
                     Err(Problem::new(ErrorCode::KeyInvalid, "the API key was revoked or replaced while the call waited"))
                 }
             }
-        };
+        });
         self.within_time(context, operation, wait, is_paid, answering).await
     }
 
@@ -179,7 +180,7 @@ impl Mounted {
         let run = |stage: Stage, arguments: Value| self.run(operation, Call { stage, ..call.clone() }, arguments);
         if must_pay {
             let goods = self.goods(&context.settings.call_times, operation, resource, sold.as_deref());
-            let (answer, settlement) = sell(context, address, goods, arguments, payment, run).await?;
+            let (answer, settlement) = Box::pin(sell(context, address, goods, arguments, payment, run)).await?;
             admitted.settlement = Some(settlement);
             return Ok((answer, admitted));
         }

@@ -32,6 +32,12 @@ const EXPOSED: &str = "RateLimit, RateLimit-Policy, Retry-After, ETag, Next-Curs
 const ALLOWED: &str = "X-API-Key, Authorization, X-PAYMENT, PAYMENT-SIGNATURE, Payment-Repeat-Token, Content-Type, Accept, Idempotency-Key, X-Watch-Token, If-None-Match, Range, If-Range, \
                        Mcp-Protocol-Version, Mcp-Session-Id, Mcp-Method, Mcp-Name, Last-Event-ID";
 
+static NEXT_CURSOR: HeaderName = HeaderName::from_static("next-cursor");
+static OLDER_CURSOR: HeaderName = HeaderName::from_static("older-cursor");
+
+/// How many headers an answer has, with those that are added to it later.
+const HEADERS_EXPECTED: usize = 20;
+
 /// The most further headers of a script's request that are allowed.
 const REQUESTED_MAX: usize = 32;
 
@@ -208,9 +214,11 @@ pub(crate) fn answer(answer: Answer, rendering: &Rendering<'_>) -> Response {
     if response.status() == StatusCode::OK {
         *response.status_mut() = status;
     }
-    for (name, cursor) in [("next-cursor", &next_cursor), ("older-cursor", &older_cursor)] {
+    // The first headers would be moved again and again while the others are added.
+    response.headers_mut().reserve(HEADERS_EXPECTED);
+    for (name, cursor) in [(&NEXT_CURSOR, &next_cursor), (&OLDER_CURSOR, &older_cursor)] {
         if !cursor.is_empty() {
-            set_text(&mut response, HeaderName::from_static(name), cursor);
+            set_text(&mut response, name.clone(), cursor);
         }
     }
     if let Some(note) = note {

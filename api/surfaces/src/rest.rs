@@ -30,6 +30,13 @@ use crate::routes::PathParameters;
 use crate::tables::{self, Table};
 use crate::{Request, accept, atom, body, credentials, durable, events, if_none_match, reply};
 
+static IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+static LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+static PAYMENT: HeaderName = HeaderName::from_static("x-payment");
+static PAYMENT_REPEAT_TOKEN: HeaderName = HeaderName::from_static("payment-repeat-token");
+static PAYMENT_SIGNATURE: HeaderName = HeaderName::from_static("payment-signature");
+static WATCH_TOKEN: HeaderName = HeaderName::from_static("x-watch-token");
+
 /// The parameter by which `event-source-polyfill` sends the last event that it has.
 const LAST_EVENT_PARAMETER: &str = "lastEventId";
 
@@ -167,8 +174,7 @@ where
 /// # Errors
 /// `request-invalid`, naming the header, if it is none: a caller whose payment cannot be read does not learn it from a price.
 fn payment(headers: &HeaderMap) -> Result<Option<GivenPayment>, Problem> {
-    let given = |name: &'static str| text(headers, &HeaderName::from_static(name));
-    let (name, text) = match (given("x-payment")?, given("payment-signature")?) {
+    let (name, text) = match (text(headers, &PAYMENT)?, text(headers, &PAYMENT_SIGNATURE)?) {
         (Some(_), Some(_)) => {
             return Err(
                 Problem::new(ErrorCode::RequestInvalid, "two payments are given, in X-PAYMENT and PAYMENT-SIGNATURE").about("X-PAYMENT")
@@ -182,7 +188,8 @@ fn payment(headers: &HeaderMap) -> Result<Option<GivenPayment>, Problem> {
         let expected = "the payload of x402 is expected, a JSON object in base64";
         Problem::new(ErrorCode::RequestInvalid, format!("{name}: the payment {reason}; {expected}")).about(name)
     })?;
-    Ok(Some(GivenPayment { payload, repeat_token: given("payment-repeat-token")?.map(str::to_owned) }))
+    let repeat_token = self::text(headers, &PAYMENT_REPEAT_TOKEN)?.map(str::to_owned);
+    Ok(Some(GivenPayment { payload, repeat_token }))
 }
 
 /// Reads a payload in either alphabet of base64, with or without padding.
@@ -221,8 +228,7 @@ pub(crate) fn accepts_before(headers: &HeaderMap, media_type: &str, others: &[&s
 
 /// The `Idempotency-Key`: printable ASCII of limited length.
 pub(crate) fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Problem> {
-    let name = HeaderName::from_static("idempotency-key");
-    let Some(key) = text(headers, &name)? else { return Ok(None) };
+    let Some(key) = text(headers, &IDEMPOTENCY_KEY)? else { return Ok(None) };
     if key.is_empty() || key.len() > IDEMPOTENCY_KEY_CHARS_MAX || !key.bytes().all(|byte| byte.is_ascii_graphic()) {
         let words = format!("Idempotency-Key must be 1 to {IDEMPOTENCY_KEY_CHARS_MAX} printable characters without spaces");
         return Err(Problem::parameter("Idempotency-Key", words));
@@ -232,7 +238,7 @@ pub(crate) fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Pro
 
 /// The `X-Watch-Token`. Operations that take it check its form.
 pub(crate) fn watch_token(headers: &HeaderMap) -> Result<Option<String>, Problem> {
-    Ok(text(headers, &HeaderName::from_static("x-watch-token"))?.map(str::to_owned))
+    Ok(text(headers, &WATCH_TOKEN)?.map(str::to_owned))
 }
 
 /// The `Range` and the `If-Range` of a request. If one of them is given twice or is not plain text, the whole file is sent: it has been counted.
@@ -247,7 +253,7 @@ fn part(headers: &HeaderMap) -> (Option<&str>, Option<&str>) {
 /// `EventSource` send it. The parameter is taken out of the pairs.
 fn last_event_id(headers: &HeaderMap, pairs: &mut Vec<(Cow<'_, str>, Cow<'_, str>)>) -> Result<Option<String>, Problem> {
     let of_query = pairs.iter().position(|(name, _)| &**name == LAST_EVENT_PARAMETER).map(|at| pairs.remove(at).1.into_owned());
-    let of_header = text(headers, &HeaderName::from_static("last-event-id"))?.filter(|id| !id.is_empty()).map(str::to_owned);
+    let of_header = text(headers, &LAST_EVENT_ID)?.filter(|id| !id.is_empty()).map(str::to_owned);
     Ok(of_header.or(of_query))
 }
 

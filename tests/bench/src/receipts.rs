@@ -67,7 +67,8 @@ pub(crate) fn run(settings: &Settings) -> Result<(), Failure> {
         let keys = SigningKeys::default();
         let public = keys.add(&[9; 32]);
         // An answer that counts against a quota. One that needs no key is limited to a few thousand a minute for an address.
-        let asked = Target::new("empty", address.to_owned(), &settings.dir, &[format!("/recalls/v1/changes?start=earliest&limit=1 {key}")])?;
+        let asked =
+            Target::new("empty", address.to_owned(), &settings.dir, &[format!("/recalls/v1/changes?start=earliest&limit=1 {key}")])?;
         let mut rounds = Vec::new();
         for _ in 0..settings.rounds {
             let bare = signatures_per_s(&keys, &public);

@@ -302,6 +302,16 @@ async fn methods_of_files() {
     }
 }
 
+/// Proves that the future of a request stays small, whatever some operations need: the layers of the server move it several times.
+#[tokio::test]
+async fn futures_are_small() {
+    let site = Fixture::new(|_| {}).site(Arc::new(|| Ok(())));
+    let (method, headers, address) = (http::Method::GET, http::HeaderMap::new(), IpAddr::V4(Ipv4Addr::LOCALHOST));
+    let request = crate::Request { method: &method, path: "/", below: "", query: "", headers, address };
+    let bytes = size_of_val(&site.answer(request, futures_util::stream::empty::<Result<Bytes, warp::Error>>()));
+    assert!(bytes < 8_000, "{bytes}");
+}
+
 /// Proves that a handler's problem keeps its status, pause and headers, and that a panic becomes a problem, too.
 #[tokio::test]
 async fn problems() {
