@@ -32,8 +32,8 @@ const EXPOSED: &str = "RateLimit, RateLimit-Policy, Retry-After, ETag, Next-Curs
 const ALLOWED: &str = "X-API-Key, Authorization, X-PAYMENT, PAYMENT-SIGNATURE, Payment-Repeat-Token, Content-Type, Accept, Idempotency-Key, X-Watch-Token, If-None-Match, Range, If-Range, \
                        Mcp-Protocol-Version, Mcp-Session-Id, Mcp-Method, Mcp-Name, Last-Event-ID";
 
-static NEXT_CURSOR: HeaderName = HeaderName::from_static("next-cursor");
-static OLDER_CURSOR: HeaderName = HeaderName::from_static("older-cursor");
+const NEXT_CURSOR: HeaderName = HeaderName::from_static("next-cursor");
+const OLDER_CURSOR: HeaderName = HeaderName::from_static("older-cursor");
 
 /// How many headers an answer has, with those that are added to it later.
 const HEADERS_EXPECTED: usize = 20;
@@ -216,9 +216,9 @@ pub(crate) fn answer(answer: Answer, rendering: &Rendering<'_>) -> Response {
     }
     // The first headers would be moved again and again while the others are added.
     response.headers_mut().reserve(HEADERS_EXPECTED);
-    for (name, cursor) in [(&NEXT_CURSOR, &next_cursor), (&OLDER_CURSOR, &older_cursor)] {
+    for (name, cursor) in [(NEXT_CURSOR, &next_cursor), (OLDER_CURSOR, &older_cursor)] {
         if !cursor.is_empty() {
-            set_text(&mut response, name.clone(), cursor);
+            set_text(&mut response, name, cursor);
         }
     }
     if let Some(note) = note {
